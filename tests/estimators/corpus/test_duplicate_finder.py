@@ -140,6 +140,16 @@ def test_candidates_are_the_nearest_by_a_loop(k):
     np.testing.assert_allclose(found.scores[similar], cosines, atol=1e-6)
 
 
+def test_terms_do_not_depend_on_blocks_of_texts_or_the_size_of_the_alphabet(monkeypatch):
+    texts = ["tea, tea and café", "a cup of tea", "", "お茶を飲む", "tea cup"] * 3
+    known, new = (_text_space.TextSpace(None, 0) for _ in range(2))
+    expected = known.fit_transform(texts, [])[0]
+    monkeypatch.setattr(_text_space, "BLOCK_TEXTS", 2)
+    monkeypatch.setattr(_text_space, "MOST_CODES", 0)
+    np.testing.assert_array_equal(new.fit_transform(texts, [])[0].toarray(), expected.toarray())
+    np.testing.assert_array_equal(new.transform(texts)[0].toarray(), expected.toarray())
+
+
 def test_default_score_is_the_general_formula_of_text_cosine_and_neighbours():
     texts = [*_corpus(60), "tea c", "tea b door", "c"]
     rows = list(_unique(texts).values())
