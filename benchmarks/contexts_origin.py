@@ -38,7 +38,7 @@ def measure_origin(bench: Bench) -> None:
     """Measure the sample: raw and centred, and next to TF-IDF of characters."""
     letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), max_features=200_000)
     corpus = bench.corpus
-    letters.fit(corpus.texts(np.arange(corpus.n_sentences)))
+    letters.fit(corpus.sentences)
     rival = f"{SAMPLE}TF-IDF of characters"
     bench.tell_row(rival, pair_cosines(letters, bench.sample.pairs))
     found = spearman(pair_cosines(letters, bench.test.pairs), bench.test.scores)
@@ -133,7 +133,7 @@ def _sample_terms(bench: Bench) -> SampleTerms:
 
 def _at_random(model: Any, seed: int) -> Any:
     """Contexts at random, those of a text always the same."""
-    centres = model.corpus_.centres(model.sides)
+    centres = model.corpus_.centres()
 
     def drawn(text: str, n: int) -> NDArray[np.int64]:
         rng = np.random.default_rng([seed, crc32(text.encode())])

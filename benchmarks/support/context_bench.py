@@ -117,11 +117,9 @@ class Bench:
     @functools.cached_property
     def corpus(self) -> Any:
         """Sentences of the books; in a quick run those of made documents."""
-        from film.contexts import read_documents, write_corpus
+        from film.contexts import make_corpus
 
-        if self.quick:
-            return write_corpus(self.work / "corpus", enumerated(made_documents()))
-        return write_corpus(self.work / "corpus", read_documents(self.data / "books"))
+        return make_corpus(self.raw_documents())
 
     def raw_documents(self) -> list[tuple[str, str]]:
         """Names and texts of the documents that models of contexts are fitted to."""
@@ -151,10 +149,11 @@ class Bench:
 
         settings = dict(QUICK_MODEL if self.quick else {}) | json.loads(self.options.settings)
         folder = self.work / "models" / name.replace(" ", "_")
-        model = ContextModel(
-            folder, random_state=SEED, verbose=not self.quick, **settings | changes
-        )
-        return model.fit(self.raw_documents() if documents is None else documents)
+        if folder.exists():
+            return ContextModel.load(folder)
+        model = ContextModel(random_state=SEED, verbose=not self.quick, **settings | changes)
+        model.fit(self.corpus if documents is None else documents).save(folder)
+        return model
 
     def terms(
         self,
@@ -268,11 +267,11 @@ def fingerprint(model: Any) -> str:
     params = {
         name: repr(value)
         for name, value in model.get_params(deep=False).items()
-        if name not in ("folder", "verbose", "device", "diverse", "encoder")
+        if name not in ("verbose", "device", "diverse", "encoder")
     }
     # Threads round differently.
     said = np.round(model.terms(["The sea was calm."], model.contexts_[:4]), 2).tolist()
-    text = json.dumps([model.corpus_.digest, params, said], sort_keys=True)
+    text = json.dumps([model.corpus_.codes.tolist(), params, said], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

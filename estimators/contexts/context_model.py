@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
-import shutil
 import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.contexts.context_space import ContextSpace
-from estimators.contexts.parts.building import CORPUS, PartBuilder
-from estimators.contexts.parts.part_folder import (
-    ScratchFolder,
-    packed_files,
-    part_path,
-    unpack_files,
-)
+from estimators.contexts.parts.building import build
+from estimators.contexts.parts.earlier_parts import part_reader, read_parts
 from estimators.encoders import check_device
 from estimators.inputs import (
     check_bool,
     check_choice,
     check_documents,
-    check_folder,
     check_integer,
     check_real,
     check_seed,
     check_texts,
     check_verbose,
     cloned,
+    progress_bar,
     tags_of_texts,
 )
 from estimators.persistence import (
@@ -46,18 +38,15 @@ from estimators.persistence import (
     versions,
     write_folder,
 )
-from film.contexts import SentenceCorpus, combine_terms
-from film.datasets import atomic_writer
+from estimators.training import retired
+from film.contexts import SentenceCorpus, combine_terms, make_corpus, read_corpus
 from film.threads import FIRST_USE
 
-FORMAT = 2
-SEED = "seed.json"
-NOT_SAVED = {"folder", "device", "random_state", "encoder"}
+FORMAT = 3
+ARRAYS = "arrays.safetensors"
+NOT_SAVED = {"device", "random_state", "encoder"}
 """Parameters that a folder does not store: they depend on machine or fit, or are models."""
 SAVED = {
-    "digest": "_digest",
-    "seed": "_seed",
-    "sides": "_sides",
     "losses": "loss_curve_",
     "scores": "scores_",
     "generator_losses": "generator_loss_curve_",
@@ -66,11 +55,7 @@ SAVED = {
     "is_complete": "is_complete_",
 }
 """Names in the JSON of a folder, and the attributes they hold."""
-CHOICES = {
-    "reader": ("fixed", "maps", "lstm"),
-    "interaction": ("bilinear", "concatenation"),
-    "prior": ("corpus", "training"),
-}
+READERS = ("fixed", "maps", "lstm")
 STRATEGIES = ("two-step", "discriminator", "random")
 CONTEXTS_TRIED = 8
 """Candidates per wanted context for a diverse set; more are tried if these do not suffice."""
@@ -79,6 +64,7 @@ RANKED_PER_WANTED = 3
 
 
 @savable
+@retired(*("folder", "sides", "interaction", "discriminator_seconds", "prior"), positional="folder")
 class ContextModel(TransformerMixin, BaseEstimator):
     """Learn from documents which sentences fit into which contexts.
 
@@ -91,13 +77,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    folder : str or path-like, default=None
-        Folder for the corpus, tables and networks, to be used by nothing else. Finished parts are
-        not made again: `fit` continues after an interruption, and models that differ in some parts
-        share the others. A folder has one corpus. None: a temporary folder that is removed with the
-        model.
-    sides : int, default=1
-        Sentences of a context on each side.
     encoder : transformer, default=None
         Maps texts to fixed vectors, such as `SentenceEncoder`. None: vectors of the spelling of
         words, weighted by TF-IDF (`film.contexts.spelling_states`), from scratch.
@@ -110,13 +89,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
         takes a far larger corpus.
     width : int, default=300
         Width of word vectors, of the BiLSTM in each direction, and of the interaction.
-    interaction : {"bilinear", "concatenation"}, default="bilinear"
-        How sentence and context are combined. "concatenation" is Eq. 1, which ranks contexts in the
-        same order for every sentence.
     discriminator_epochs : float, default=2
         Passes over the corpus; "fixed" uses only some batches.
-    discriminator_seconds : float, default=None
-        Maximum seconds of training. The result then depends on the machine's speed.
     generator : {"tiny", "small", "base", "large"}, 5 ints or None, default=None
         Size of the Transformer that generates a sentence from its neighbours (Section 3.2.2): a
         name in `film.contexts.SIZES`, or numbers as in `film.contexts.Size`. One network learns all
@@ -125,13 +99,9 @@ class ContextModel(TransformerMixin, BaseEstimator):
     generator_epochs : float, default=1
         Passes over the corpus.
     generator_seconds : float, default=None
-        Maximum seconds of training, as for the discriminator.
+        Maximum seconds of training. The result then depends on the machine's speed.
     n_contexts : int, default=500
         Number of contexts of a sentence, and of the fixed set.
-    prior : {"corpus", "training"}, default="corpus"
-        Prior probability in the first term of Eq. 3. "corpus": one of all n contexts is true,
-        -log(1 + n exp(-z)) for the logit z. "training": one of two is true, as in training,
-        -log(1 + exp(-z)), which is Eq. 1 in the paper. The order of contexts is the same.
     weights : sequence of 4 floats, default=(1, 1, 1, 1)
         λ of Eq. 3: discriminator, sentence given context, left and right given the rest. The
         weights of terms that the model does not have are ignored.
@@ -141,7 +111,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
     device : str, default=None
         "cpu", "cuda", ...; None: a GPU if there is one.
     random_state : int, RandomState or None, default=None
-        Seed. With None and a ``folder``, the seed of the first `fit` there.
+        Seed.
     verbose : int, default=0
         Whether to show progress.
 
@@ -167,8 +137,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
         False if Ctrl-C ended a training.
     corpus_ : SentenceCorpus
         Sentences, documents and chunks.
-    vocabulary_ : str
-        The tokenizer, as JSON of the package `tokenizers`.
+    vocabulary_ : str or None
+        The tokenizer, as JSON of the package `tokenizers`; None if no network reads tokens.
     discriminator_ : torch.nn.Module
         `film.contexts.Interaction` over fixed vectors, or `film.contexts.Discriminator`.
     generators_ : list of torch.nn.Module
@@ -177,18 +147,17 @@ class ContextModel(TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    film.contexts.write_corpus : Builds a corpus with another language or length of chunks.
+    film.contexts.make_corpus : Makes a corpus with another language or length of chunks.
     film.contexts.Discriminator : The network.
     SentenceEncoder : Vectors from a pretrained model.
 
     Notes
     -----
-    A context is identified by the row of its centre sentence. Vectors of all contexts are on disk
-    in half precision, so one product ranks them for a sentence. It takes 2 q n operations for n
-    sentences of the corpus, with q = 514, or 2 more than the width of other vectors.
-
-    The same seed gives the same training on one CPU. With ``folder=None``, a copy (pickle,
-    `save_model`) contains all files; otherwise it refers to the folder, which must stay.
+    A context is identified by the row of its centre sentence. The first term of Eq. 3 supposes that
+    one of all n contexts is true: it is -log(1 + n exp(-z)) for the logit z. Vectors of all
+    contexts are held in half precision, so one product ranks them for a sentence. It takes 2 q n
+    operations for n sentences of the corpus, with q = 514, or 2 more than the width of other
+    vectors. The same seed gives the same training on one CPU.
 
     References
     ----------
@@ -197,57 +166,44 @@ class ContextModel(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> from estimators import ContextModel
-    >>> model = ContextModel("model", n_contexts=200).fit("books")  # doctest: +SKIP
+    >>> model = ContextModel(n_contexts=200).fit("books")  # doctest: +SKIP
     >>> model.transform(["The sea was calm."]).shape  # doctest: +SKIP
     (1, 200)
+    >>> model.save("model")  # doctest: +SKIP
     """
 
     contexts_: np.ndarray
     encoder_: Any
-    _parts: dict[str, str]
-    _files: dict[str, np.ndarray]
-    _digest: str
-    _seed: int
-    _sides: int
-    _root: str
+    _settings: dict[str, Any]
+    _arrays: dict[str, np.ndarray]
 
     def __init__(
         self,
-        folder: Any = None,
         *,
-        sides: int = 1,
         encoder: Any = None,
         reader: str = "fixed",
         lexical: bool = True,
         width: int = 300,
-        interaction: str = "bilinear",
         discriminator_epochs: float = 2,
-        discriminator_seconds: Any = None,
         generator: Any = None,
         generator_epochs: float = 1,
         generator_seconds: Any = None,
         n_contexts: int = 500,
-        prior: str = "corpus",
         weights: Any = (1, 1, 1, 1),
         diverse: bool = True,
         device: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.folder = folder
-        self.sides = sides
         self.encoder = encoder
         self.reader = reader
         self.lexical = lexical
         self.width = width
-        self.interaction = interaction
         self.discriminator_epochs = discriminator_epochs
-        self.discriminator_seconds = discriminator_seconds
         self.generator = generator
         self.generator_epochs = generator_epochs
         self.generator_seconds = generator_seconds
         self.n_contexts = n_contexts
-        self.prior = prior
         self.weights = weights
         self.diverse = diverse
         self.device = device
@@ -261,7 +217,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         ----------
         documents : list of str or of (str, str), folder, list of path-like, or SentenceCorpus
             Texts, pairs of name and text, a folder of Markdown and text files, such files, or a
-            corpus that `film.contexts.write_corpus` built, or its folder.
+            corpus from `film.contexts.make_corpus`.
         y : object, default=None
             Not used.
 
@@ -275,10 +231,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
         TypeError, ValueError
             If documents or a parameter are invalid (raised before any work), or if the corpus has
             fewer contexts than ``n_contexts`` (raised before training).
-        FileExistsError
-            If ``folder`` holds another corpus or other files.
-        OSError
-            If the folder cannot be written; finished parts stay, and another `fit` continues.
 
         Warns
         -----
@@ -288,16 +240,17 @@ class ContextModel(TransformerMixin, BaseEstimator):
         import torch
 
         self._check_parameters()
-        given = documents if _is_corpus(documents) else check_documents(documents)
+        read = _is_corpus(documents) or check_documents(documents)
         device = check_device(torch, self.device)
-        scratch: Any = ScratchFolder() if self.folder is None else None
-        place: Any = self.folder if scratch is None else scratch.name
-        root = Path(place).expanduser().absolute()
-        root.mkdir(parents=True, exist_ok=True)
-        with FileLock(root / ".lock"):
-            builder = PartBuilder(self, given, root, device, self._seed_in(root))
-            parts, learned = builder.build()
-        return self._set_fitted(root, scratch, parts, learned)
+        seed = int(check_seed(self.random_state).randint(2**31 - 1))
+        if isinstance(documents, SentenceCorpus):
+            corpus = documents
+        elif read is True:
+            corpus = read_corpus(documents)
+        else:
+            with progress_bar(self.verbose, "corpus") as advance:
+                corpus = make_corpus(read(), advance=advance and (lambda n: advance("documents")))
+        return self._set_fitted(*build(self, corpus, device, seed))
 
     def transform(self, texts: Any) -> np.ndarray:
         """Score texts in the contexts of ``contexts_`` (Eq. 3).
@@ -316,8 +269,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
         ------
         TypeError, ValueError
             If a text is missing.
-        FileNotFoundError, ValueError
-            If files of the model have moved or changed.
         """
         weights = self._weights(self._space())
         different, codes = _unique(check_texts(texts, encodable=True))
@@ -363,7 +314,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         sentences, own = space.read(different), space.own_places(different)
         weights = self._weights(space)
         found, unknown = [], []
-        ranked = space.candidates(sentences, strategy, self._seed)
+        ranked = space.candidates(sentences, strategy, self._settings["seed"])
         for number, (first, is_known) in enumerate(ranked):
             head = np.empty(0, dtype=np.int64)
             if not is_known:
@@ -404,7 +355,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Returns
         -------
         terms : ndarray of float32, shape (n, n_contexts, 4), or list of (n_contexts_i, 4)
-            log p(y = 1 | s, c) with the parameter ``prior``, and the mean log-probabilities per
+            log p(y = 1 | s, c), and the mean log-probabilities per
             token of the sentence, its left side and its right side. Terms that the model does not
             have are 0, and so are the generators' terms if all their ``weights`` are 0. A list if
             texts have different numbers of contexts.
@@ -466,12 +417,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         """
         space = self._space()
         (rows,) = _checked_contexts(contexts, 1)
-        with FIRST_USE:
-            if not hasattr(self, "_reference_levels") or self._reference_levels[0] is not space:
-                levels = space.log_fit(space.reference, self.contexts_).mean(axis=1)
-                self._reference_levels = space, levels[:, np.newaxis]
-            levels = self._reference_levels[1]
-        return space.log_fit(space.reference, rows) - levels
+        return space.log_fit(space.reference, rows) - space.reference_levels
 
     def context_texts(self, rows: Any) -> list[tuple[str, str]]:
         """Return the sentences of contexts.
@@ -487,7 +433,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
             Left and right side of each; several sentences of a side are joined.
         """
         space = self._space()
-        sides = np.arange(1, self._sides + 1)
+        sides = np.arange(1, space.sides + 1)
         found = []
         for row in space.centres[space.place(rows)]:
             left, right = space.corpus.texts(row - sides[::-1]), space.corpus.texts(row + sides)
@@ -511,12 +457,12 @@ class ContextModel(TransformerMixin, BaseEstimator):
         return np.array([f"context{row}" for row in self.contexts_], dtype=object)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the fitted model to a folder, as safetensors, arrays and JSON without code.
+        """Save the fitted model to a new folder, as safetensors and JSON without code.
 
         Parameters
         ----------
         path : str or path-like
-            A new folder, which gets copies of all parts; or ``folder`` itself.
+            A folder that does not exist or is empty.
 
         Raises
         ------
@@ -524,36 +470,29 @@ class ContextModel(TransformerMixin, BaseEstimator):
             If the folder holds other files, a parameter cannot be written as JSON, or the folder
             cannot be written; then nothing is left behind.
         """
-        self._space()
-        root, target = self._place, Path(path).expanduser().absolute()
+        from safetensors.numpy import save_file
+
+        check_is_fitted(self, "contexts_")
+        params = self.get_params(deep=False).items()
         said = {
             "format": FORMAT,
             "class": type(self).__name__,
             "date": now(),
             "versions": versions(),
-            "params": {
-                name: _plain(name, value)
-                for name, value in self.get_params(deep=False).items()
-                if name not in NOT_SAVED
-            },
+            "params": {name: _plain(name, each) for name, each in params if name not in NOT_SAVED},
             "has_encoder": self.encoder_ is not None,
             "contexts": self.contexts_.tolist(),
-            "parts": {kind: Path(name).name for kind, name in self._parts.items()}
-            | {CORPUS: CORPUS},
+            "settings": self._settings,
         }
         said |= {key: getattr(self, name) for key, name in SAVED.items()}
         text = json.dumps(said, indent=1, allow_nan=False)
-        if target == root and self._parts[CORPUS] == CORPUS:
-            with atomic_writer(target / CONTEXT_MODEL) as handle:
-                handle.write(text)
-            return
 
         def write(folder: Path) -> None:
-            for kind, name in self._parts.items():
-                shutil.copytree(root / name, folder / said["parts"][kind])
+            arrays = {name: np.ascontiguousarray(each) for name, each in self._arrays.items()}
+            save_file(arrays, folder / ARRAYS)
             (folder / CONTEXT_MODEL).write_text(text, encoding="utf-8")
 
-        write_folder(target, write)
+        write_folder(path, write)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **params: Any) -> ContextModel:
@@ -569,7 +508,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Returns
         -------
         model : ContextModel
-            Fitted, with ``folder`` as its folder.
+            Fitted.
 
         Raises
         ------
@@ -577,7 +516,10 @@ class ContextModel(TransformerMixin, BaseEstimator):
             If there is no saved model, it is damaged or has another class or version, or a
             parameter does not exist.
         """
-        root = Path(path).expanduser().absolute()
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+
+        root = Path(path).expanduser()
         file = root / CONTEXT_MODEL
         if not file.is_file():
             raise FileNotFoundError(
@@ -586,28 +528,33 @@ class ContextModel(TransformerMixin, BaseEstimator):
             )
         try:
             said = json.loads(file.read_text(encoding="utf-8"))
-            if said["format"] != FORMAT:
+            if said["format"] not in (2, FORMAT):
                 raise ValueError(f"this version does not read its format, {said['format']!r}")
             if said["class"] != cls.__name__:
                 raise ValueError(f"it is a {said['class']}, not a {cls.__name__}")
             if said["has_encoder"] and params.get("encoder") is None:
                 raise ValueError("it was fitted with an encoder: load(path, encoder=...)")
-            for name in said["parts"].values():
-                part_path(root, name)
+            if said["format"] == FORMAT:
+                settings, arrays = said["settings"], load_file(root / ARRAYS)
+            else:
+                more = {"seed": said["seed"], "sides": said["sides"]}
+                more["prior"] = said["params"]["prior"]
+                settings, arrays = read_parts(part_reader(root), said["parts"], **more)
             drop_parameters(cls.__name__, said["params"])
-            model = cls(**{**said["params"], **params, "folder": root})
+            said["params"].pop("prior", None)
+            model = cls(**{**said["params"], **params})
             model._check_parameters()
             learned = {name: said[key] for key, name in SAVED.items()}
             for name in ("scores_", "generator_scores_"):
                 learned[name] = [tuple(each) for each in learned[name]]
             learned["contexts_"] = np.asarray(said["contexts"], dtype=np.int64)
-            model._set_fitted(root, None, dict(said["parts"]), learned | {"encoder_": None})
-        except (KeyError, TypeError, ValueError) as error:
+            model._set_fitted(settings, arrays, learned | {"encoder_": None})
+            corpus = model.corpus_
+        except (KeyError, TypeError, ValueError, SafetensorError) as error:
             raise ValueError(f"{file} cannot be used: {error}") from error
         if model.encoder is not None:
-            corpus = SentenceCorpus(root / model._parts[CORPUS], verify=False)
-            model.encoder_ = cloned("encoder", model.encoder).fit(list(corpus.iterate_texts()))
-        model._space()
+            model.encoder_ = cloned("encoder", model.encoder).fit(corpus.sentences)
+            del model._opened
         return model
 
     @property
@@ -616,7 +563,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         return self._space().corpus
 
     @property
-    def vocabulary_(self) -> str:
+    def vocabulary_(self) -> str | None:
         """The tokenizer as JSON."""
         return self._space().tokenizer
 
@@ -635,53 +582,30 @@ class ContextModel(TransformerMixin, BaseEstimator):
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
-        left_out = {"_opened", "_scratch", "_reference_levels"}
-        state = {name: value for name, value in state.items() if name not in left_out}
-        if "_parts" in state and self.folder is None and "_files" not in state:
-            # A temporary folder is removed with the model, so a copy carries its files.
-            state["_parts"], state["_files"] = self._packed()
-            del state["_root"]
-        return state
+        return {name: value for name, value in state.items() if name != "_opened"}
 
-    def carry_files(self) -> None:
-        """Put the files of ``folder`` into the model itself, which then needs no folder.
+    def check_state(self) -> None:
+        """Convert the state of a file that an earlier version wrote.
 
         Raises
         ------
-        FileNotFoundError
-            If the folder is missing.
+        ValueError
+            If it is damaged.
         """
-        check_is_fitted(self, "contexts_")
-        if "_files" not in vars(self):
-            self._parts, self._files = self._packed()
-        self.folder = None
-        for name in ("_opened", "_reference_levels", "_root", "_scratch"):
-            vars(self).pop(name, None)
-
-    def _packed(self) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-        """Return the parts' names in a copy, an external corpus included, and their files."""
-        names = self._parts | {CORPUS: CORPUS}
-        folders = {names[kind]: folder for kind, folder in self._parts.items()}
-        return names, packed_files(self._place, folders)
-
-    @property
-    def _place(self) -> Path:
-        """Folder of the parts; on first use, the files of a copy are written to a new folder."""
-        with FIRST_USE:
-            if "_files" in vars(self) and "_scratch" not in vars(self):
-                scratch = ScratchFolder()
-                unpack_files(Path(scratch.name), self._files)
-                self._root, self._scratch = scratch.name, scratch
-        # A folder that was moved is found by the parameter.
-        given = [] if self.folder is None else [Path(self.folder).expanduser().absolute()]
-        for place in [*given, Path(self._root)]:
-            if part_path(place, self._parts["discriminator"]).is_dir():
-                return place
-        raise FileNotFoundError(
-            f"the folder {[*given, self._root][0]} of this ContextModel is missing or has no "
-            f"{self._parts['discriminator']}; if you moved it, call set_params(folder=...), "
-            "otherwise fit again"
-        )
+        state = vars(self)
+        if "_parts" in state:
+            files: Any = state.get("_files")
+            try:
+                root = "" if files else state.get("_folder") or state["_root"]
+                read = part_reader(Path(root)) if root else (lambda name: files[name].tobytes())
+                more = {"seed": state["_seed"], "sides": state["_sides"]}
+                more["prior"] = state.get("_prior", "corpus")
+                self._settings, self._arrays = read_parts(read, state["_parts"], **more)
+            except (AttributeError, KeyError, OSError, TypeError) as error:
+                raise ValueError(f"parts of the ContextModel are missing: {error!r}") from error
+        earlier = "_files _parts _root _folder _digest _seed _sides _prior"
+        for name in earlier.split():
+            state.pop(name, None)
 
     def _space(self) -> ContextSpace:
         check_is_fitted(self, "contexts_")
@@ -690,38 +614,20 @@ class ContextModel(TransformerMixin, BaseEstimator):
                 import torch
 
                 self._opened = ContextSpace(
-                    self._place,
-                    self._parts,
-                    digest=self._digest,
-                    sides=self._sides,
+                    self._settings,
+                    self._arrays,
+                    fixed=self.contexts_,
                     encoder=self.encoder_,
                     device=check_device(torch, self.device),
-                    prior=self.prior,
                 )
-            elif self._opened.prior != self.prior:
-                # A copy of this model may share open files.
-                self._opened = copy.copy(self._opened)
-                self._opened.prior = check_choice("prior", self.prior, CHOICES["prior"])
             return self._opened
 
     def _set_fitted(
-        self, root: Path, scratch: Any, parts: dict[str, str], learned: dict[str, Any]
+        self, settings: dict[str, Any], arrays: dict[str, np.ndarray], learned: dict[str, Any]
     ) -> ContextModel:
-        for name in ("_files", "_opened"):
-            vars(self).pop(name, None)
-        self._root, self._scratch, self._parts = os.fspath(root), scratch, parts
-        vars(self).update(learned)
+        vars(self).pop("_opened", None)
+        vars(self).update(learned, _settings=settings, _arrays=arrays)
         return self
-
-    def _seed_in(self, root: Path) -> int:
-        """Seed of a fit; without ``random_state``, that of the first fit in the folder."""
-        path = root / SEED
-        if self.random_state is None and path.is_file():
-            return int(json.loads(path.read_text(encoding="utf-8")))
-        seed = int(check_seed(self.random_state).randint(2**31 - 1))
-        if self.random_state is None:
-            path.write_text(json.dumps(seed), encoding="utf-8")
-        return seed
 
     def _weights(self, space: ContextSpace | None) -> np.ndarray:
         """λ of Eq. 3, 0 for terms that the model does not have."""
@@ -736,17 +642,15 @@ class ContextModel(TransformerMixin, BaseEstimator):
         return found
 
     def _check_parameters(self) -> None:
-        check_folder("folder", self.folder)
-        for name in ("sides", "width", "n_contexts"):
+        for name in ("width", "n_contexts"):
             check_integer(name, getattr(self, name), 1)
         for name in ("lexical", "diverse"):
             check_bool(name, getattr(self, name))
-        for name, choices in CHOICES.items():
-            check_choice(name, getattr(self, name), choices)
-        for network in ("discriminator", "generator"):
-            check_real(f"{network}_epochs", getattr(self, f"{network}_epochs"), 0)
-            if (seconds := getattr(self, f"{network}_seconds")) is not None:
-                check_real(f"{network}_seconds", seconds, 1e-3)
+        check_choice("reader", self.reader, READERS)
+        check_real("discriminator_epochs", self.discriminator_epochs, 0)
+        check_real("generator_epochs", self.generator_epochs, 0)
+        if self.generator_seconds is not None:
+            check_real("generator_seconds", self.generator_seconds, 1e-3)
         if self.generator is not None:
             from film.contexts import size_of
 
@@ -763,11 +667,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
                     "reader='lstm' reads tokens, but encoder gives the vectors; take "
                     "reader='fixed' or 'maps', or encoder=None"
                 )
-        if self.reader == "fixed" and self.interaction == "concatenation":
-            raise ValueError(
-                "interaction='concatenation' learns maps, but reader='fixed' has no maps; use "
-                "reader='maps' or 'lstm'"
-            )
         self._weights(None)
         check_seed(self.random_state)
         check_verbose(self.verbose)
@@ -788,7 +687,7 @@ def check_weights(weights: Any) -> np.ndarray:
 
 
 def _is_corpus(documents: Any) -> bool:
-    """Whether a corpus is given, or the folder of one."""
+    """Whether a corpus is given, or the folder of one that an earlier version wrote."""
     if isinstance(documents, (str, os.PathLike)):
         return Path(documents).expanduser().joinpath("corpus.json").is_file()
     return isinstance(documents, SentenceCorpus)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from estimators.contexts.parts.building import (
-    CORPUS,
-    digest_of,
+    Spelling,
+    adopt_arrays,
+    discriminator_of,
     encoded,
-    open_discriminator,
-    open_generator,
-    open_spelling,
-    open_vocabulary,
+    generator_of,
 )
 from estimators.contexts.parts.discriminator_training import sentence_states
-from estimators.contexts.parts.part_folder import open_array, part_path, read_part, read_weights
 from estimators.contexts.parts.text_counts import hashed_counts
 from film.contexts import (
     SentenceCorpus,
@@ -48,14 +44,11 @@ class Sentences(NamedTuple):
     """Sentences to be scored."""
 
     texts: list[str]
-    ids: np.ndarray  # (n, L)
-    lengths: np.ndarray  # (n,)
     vectors: np.ndarray  # (n, q) float32: the centre vectors of the discriminator
 
     def take(self, rows: Any) -> Sentences:
         """Return some of them."""
-        texts = [self.texts[row] for row in rows]
-        return Sentences(texts, self.ids[rows], self.lengths[rows], self.vectors[rows])
+        return Sentences([self.texts[row] for row in rows], self.vectors[rows])
 
 
 class ContextSpace:
@@ -63,81 +56,78 @@ class ContextSpace:
 
     Parameters
     ----------
-    root : Path
-        Folder of the model.
-    parts : dict of str to str
-        Names of the parts by kind.
-    digest : str
-        Result of `digest_of` at the fit.
-    sides : int
-        Sentences of a context on each side.
+    settings, arrays : dict
+        As in `Parts`.
+    fixed : ndarray of int
+        Rows of the fixed set of contexts.
     encoder : transformer or None
         Fitted; None if states come from spelling or from the network alone.
     device : str
         Device of the networks.
-    prior : {"corpus", "training"}
-        As in `ContextModel`.
 
     Raises
     ------
-    FileNotFoundError, ValueError
-        If a part is missing, damaged, outside the folder, or from another fit.
+    KeyError, ValueError
+        If a part is missing or damaged.
     """
 
     def __init__(
         self,
-        root: Path,
-        parts: dict[str, str],
+        settings: dict[str, Any],
+        arrays: dict[str, np.ndarray],
         *,
-        digest: str,
-        sides: int,
+        fixed: np.ndarray,
         encoder: Any,
         device: str,
-        prior: str,
     ) -> None:
-        # A corpus that the user passed may be in another folder.
-        at = {kind: root / name if kind == CORPUS else part_path(root, name)
-              for kind, name in parts.items()}  # fmt: skip
-        self.corpus = SentenceCorpus(at[CORPUS], verify=False)
-        if digest_of(self.corpus, root, parts) != digest:
-            raise ValueError(
-                f"the corpus in {self.corpus.folder} or the networks in {root} are not those that "
-                "were fitted: they were made again from other documents or settings; fit again"
-            )
-        self.sides, self.prior = sides, prior
-        self.centres = self.corpus.centres(sides)
-        self.chunks = np.asarray(self.corpus.chunks)[self.centres]
-        self.table, self.tokenizer = open_vocabulary(at["vocabulary"])
-        self.max_length = int(read_part(at["vocabulary"])["made_of"]["max_length"])
-        self.network = open_discriminator(at["discriminator"], device)
+        self.corpus = SentenceCorpus(
+            arrays["text"].tobytes().decode().split("\n"),
+            arrays["documents"],
+            settings["names"],
+            chunk_length=settings["chunk_length"],
+            codes=arrays["codes"],
+        )
+        self.sides, self.fixed = settings["sides"], fixed
+        self.centres = self.corpus.centres(self.sides)
+        self.chunks = self.corpus.chunks[self.centres]
+        # The prior of training is for one false context.
+        self.n_false = len(self.centres) if settings["prior"] == "corpus" else 1
+        self.tokenizer, self.max_length = settings.get("tokenizer"), settings.get("max_length")
+        self.network = discriminator_of(settings["discriminator"], device)
+        adopt_arrays(self.network, arrays, "discriminator.")
         # The encoder of the fixed vectors, if there are any.
-        self.encoder = open_spelling(at["spelling"]) if "spelling" in at else encoder
-        # One network for all three tasks.
-        generates = "generator" in at
-        self.generators = [open_generator(at["generator"], device)] * 3 if generates else []
+        spelling = arrays.get("spelling.weights")
+        self.encoder = encoder if spelling is None else Spelling(spelling, settings["seed"])
+        self.generators: list[Any] = []
+        if "generator" in settings:
+            generator = generator_of(settings["generator"], device)
+            # One network for all three tasks.
+            self.generators = [adopt_arrays(generator, arrays, "generator.")] * 3
         self._encoded: Any = b"", None
-        self.contexts = open_array(at["discriminator"] / "contexts.npy")
-        found = read_weights(at["retrieval"])
-        self.idf = found.pop("idf")
+        self.contexts = arrays["contexts"]
+        self.idf = arrays["retrieval.idf"]
+        parts = (arrays[f"retrieval.{name}"] for name in ("data", "indices", "indptr"))
         shape = self.corpus.n_chunks, len(self.idf)
-        points = sp.csr_array((found["data"], found["indices"], found["indptr"]), shape=shape)
-        self.points = check_sparse(points).tocsc()
+        self.points = check_sparse(sp.csr_array(tuple(parts), shape=shape)).tocsc()
 
     def read(self, texts: list[str]) -> Sentences:
-        """Return tokens and vectors of sentences."""
+        """Return vectors of sentences."""
         import torch
 
-        table = encode_texts(self.tokenizer, texts, self.max_length)
-        ids, lengths = table.padded(np.arange(len(texts)))
         fixed = None
         if self.encoder is not None:
             # As the states of the corpus, which are kept in half of the precision.
             fixed = encoded(self.encoder, texts).astype(np.float16)
-        tokens = (ids, lengths) if hasattr(self.network, "states") else None
+        tokens = self.tokens(texts) if hasattr(self.network, "states") else None
         with torch.inference_mode():
             states = sentence_states(self.network, tokens, fixed)
             vectors = self.network.centre(states).float().cpu().numpy()
-        return Sentences(texts, ids, lengths, vectors)
+        return Sentences(texts, vectors)
+
+    def tokens(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Return tokens of texts, padded, and their numbers."""
+        table = encode_texts(str(self.tokenizer), texts, self.max_length)
+        return table.padded(np.arange(len(texts)))
 
     def place(self, rows: Any) -> np.ndarray:
         """Return the positions of contexts, given the rows of their centres.
@@ -163,10 +153,9 @@ class ContextSpace:
         The prior says that one of all n contexts is true, -log(1 + n exp(-z)) for the logit z, or
         one of two, as in training (Eq. 1).
         """
-        n_false = len(self.centres) if self.prior == "corpus" else 1
         vectors = np.asarray(self.contexts[self.place(rows)], dtype=np.float64)
         logits = sentences.vectors @ vectors.T
-        return -np.logaddexp(0, np.log(n_false) - logits).astype(np.float32)
+        return -np.logaddexp(0, np.log(self.n_false) - logits).astype(np.float32)
 
     @functools.cached_property
     def reference(self) -> Sentences:
@@ -174,6 +163,11 @@ class ContextSpace:
         n = min(N_REFERENCE, len(self.centres))
         rows = np.random.default_rng(0).choice(self.centres, n, replace=False)
         return self.read(self.corpus.texts(np.sort(rows)))
+
+    @functools.cached_property
+    def reference_levels(self) -> np.ndarray:
+        """Mean first terms of the reference sentences over the fixed set, (R, 1)."""
+        return self.log_fit(self.reference, self.fixed).mean(axis=1)[:, np.newaxis]
 
     def terms(
         self, sentences: Sentences, rows: list[np.ndarray], *, generates: bool = True
@@ -207,11 +201,10 @@ class ContextSpace:
         # The fixed set is used many times.
         key, contexts = self._encoded
         if key != rows.tobytes():
-            sides = (self.table.padded(rows + step) for step in (-1, 1))
+            sides = (self.tokens(self.corpus.texts(rows + step)) for step in (-1, 1))
             contexts = encode_contexts(self.generators[0], *sides)
             self._encoded = rows.tobytes(), contexts
-        given = sentences.ids, sentences.lengths
-        return generation_terms(self.generators[0], given, contexts)
+        return generation_terms(self.generators[0], self.tokens(sentences.texts), contexts)
 
     def candidates(
         self, sentences: Sentences, strategy: str, seed: int

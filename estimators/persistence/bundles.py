@@ -23,8 +23,7 @@ def moved_into(model: Any, folder: Path) -> Any:
     """Write the transformers models of all parts into a folder; return a copy that uses them.
 
     A part with a transformers model has ``write_model(folder)``, which returns the digest of the
-    written files, and ``move_to(place, digest)``, which makes it read them from there. A part that
-    reads another kind of folder has ``carry_files()``, which makes it independent of the folder.
+    written files, and ``move_to(place, digest)``, which makes it read them from there.
     """
     moved = copy.deepcopy(model)
     places: dict[str, tuple[str, str]] = {}
@@ -35,9 +34,6 @@ def moved_into(model: Any, folder: Path) -> Any:
             (folder / place).mkdir(parents=True)
             places[name] = place, part.write_model(folder / place)
         twin.move_to(*places[name])
-    for part in [part for part in parts_of(moved) if hasattr(type(part), "carry_files")]:
-        if hasattr(part, "contexts_"):
-            part.carry_files()
     return moved
 
 

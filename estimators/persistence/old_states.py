@@ -15,6 +15,7 @@ _GONE = {
         *("chunk_length", "language", "vocabulary_size", "max_length", "word_vectors"),
         *("batch_size", "discriminator_learning_rate", "generator_batch_size"),
         *("generator_learning_rate", "validation_fraction", "n_retrieved", "n_ranked"),
+        *("sides", "interaction", "discriminator_seconds"),
     ),
     "DuplicateClassifier": (
         *("_domain", "_familiarity", "_training_similarity", "_untrained", "untrained_share_"),
@@ -33,6 +34,9 @@ for _name in _DROPPED:
 
 _ADDED = {"DuplicateFinder": {"encoder": None}}
 """Parameters that older files lack, with the value by which a model does what it did then."""
+
+_RENAMED = {"ContextModel": {"folder": "_folder", "prior": "_prior"}}
+"""Parameters of older files that a class still reads as attributes."""
 
 _PARTS: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "DuplicateClassifier": {
@@ -61,6 +65,9 @@ def read_as_today(model: Any) -> None:
     drop_parameters(type(model).__name__, state)
     for name, value in _ADDED.get(type(model).__name__, {}).items():
         state.setdefault(name, value)
+    for name, new in _RENAMED.get(type(model).__name__, {}).items():
+        if name in state:
+            state[new] = state.pop(name)
     for name, (place, moved) in _PARTS.get(type(model).__name__, {}).items():
         found = {new: state.pop(old) for old, new in moved.items() if old in state}
         if found:

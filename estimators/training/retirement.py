@@ -10,13 +10,15 @@ from typing import Any, TypeVar
 Kind = TypeVar("Kind", bound=type)
 
 
-def retired(*names: str) -> Callable[[Kind], Kind]:
+def retired(*names: str, positional: str | None = None) -> Callable[[Kind], Kind]:
     """Let a class accept parameters that are gone; they have no effect and cause a FutureWarning.
 
     Parameters
     ----------
     *names : str
         Names of the parameters.
+    positional : str, default=None
+        The one of them that was the first argument, of a class without positional arguments today.
 
     Returns
     -------
@@ -29,6 +31,8 @@ def retired(*names: str) -> Callable[[Kind], Kind]:
 
         @functools.wraps(construct)
         def accept(self: Any, *args: Any, **params: Any) -> None:
+            if positional and args:
+                params[positional], args = args[0], args[1:]
             for name in [name for name in names if name in params]:
                 warnings.warn(
                     f"{name}={params.pop(name)!r} has no effect: {kind.__name__} no longer has "

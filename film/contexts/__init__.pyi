@@ -2,9 +2,11 @@ from .context_sets import diverse_contexts as diverse_contexts
 from .context_sets import own_places as own_places
 from .context_sets import select_contexts as select_contexts
 from .context_sets import word_sets as word_sets
-from .corpus.building import write_corpus as write_corpus
 from .corpus.reading import read_documents as read_documents
 from .corpus.sentence_corpus import SentenceCorpus as SentenceCorpus
+from .corpus.sentence_corpus import make_corpus as make_corpus
+from .corpus.sentence_corpus import read_corpus as read_corpus
+from .corpus.sentence_corpus import write_corpus as write_corpus
 from .corpus.sentences import plain_text as plain_text
 from .corpus.sentences import split_sentences as split_sentences
 from .corpus.spelling import N_RUNS as N_RUNS

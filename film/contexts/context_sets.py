@@ -166,12 +166,9 @@ def diverse_contexts(
 
     Examples
     --------
-    >>> import tempfile
-    >>> from film.contexts import write_corpus
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     tale = "It was cold. He slept. Snow fell. Dogs barked. Nobody came."
-    ...     corpus = write_corpus(folder, [tale], chunk_length=1)
-    ...     diverse_contexts(corpus, 3).tolist()
+    >>> from film.contexts import make_corpus
+    >>> tale = "It was cold. He slept. Snow fell. Dogs barked. Nobody came."
+    >>> diverse_contexts(make_corpus([tale], chunk_length=1), 3).tolist()
     [1, 2, 3]
     """
     rows = np.random.default_rng(random_state).permutation(corpus.centres(sides))

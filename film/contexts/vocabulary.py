@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -150,7 +148,7 @@ def encode_texts(vocabulary: str, texts: Iterable[str], max_length: int | None =
 
 @dataclass(frozen=True)
 class IdTable:
-    """Ids of many texts in one array, in memory or on disk.
+    """Ids of many texts in one array.
 
     Parameters
     ----------
@@ -215,48 +213,6 @@ class IdTable:
         inside = np.arange(ids.shape[1]) < lengths[:, None]
         ids[inside] = self.values[(first[:, None] + np.arange(ids.shape[1]))[inside]]
         return ids, lengths
-
-    def write(self, folder: str | os.PathLike[str]) -> None:
-        """Write the table to two files of a folder, ``ids.npy`` and ``id_starts.npy``.
-
-        Parameters
-        ----------
-        folder : path
-            Made when it does not exist.
-
-        Raises
-        ------
-        OSError
-            When writing fails.
-        """
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        np.save(Path(folder) / "ids.npy", self.values)
-        np.save(Path(folder) / "id_starts.npy", self.starts)
-
-    @classmethod
-    def read(cls, folder: str | os.PathLike[str]) -> IdTable:
-        """Open a table that `write` made, without loading it.
-
-        Parameters
-        ----------
-        folder : path
-            Where it was written.
-
-        Returns
-        -------
-        table : IdTable
-            Memory-mapped, read-only.
-
-        Raises
-        ------
-        FileNotFoundError, ValueError
-            If a file is missing, or was cut or changed.
-        """
-        values, starts = (
-            np.load(Path(folder) / f"{name}.npy", mmap_mode="r", allow_pickle=False)
-            for name in ("ids", "id_starts")
-        )
-        return cls(values, starts)
 
 
 @functools.lru_cache(maxsize=2)

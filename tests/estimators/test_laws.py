@@ -557,7 +557,7 @@ def test_nothing_can_be_asked_before_fit(law):
         check_is_fitted(model)
     for name, member in inspect.getmembers(type(model)):
         is_own = name not in dir(BaseEstimator) and not re.match(
-            "_|fit|partial_fit|take|set_|check_savable", name
+            "_|fit|partial_fit|take|set_|check_savable|check_state", name
         )
         if isinstance(model, LexicalFeatures) and name == "get_feature_names_out":
             continue  # these names are always the same

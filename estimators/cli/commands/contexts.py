@@ -26,7 +26,7 @@ from estimators.cli.options import FILE, FOLDER, FiniteRange, device_option, see
     type=FOLDER,
     metavar="FOLDER",
     required=True,
-    help="Where the model is saved, after every step: if interrupted, the same command continues.",
+    help="New folder for the model.",
 )
 @click.option(
     "--contexts",
@@ -75,20 +75,15 @@ def contexts(
     for path in docs:
         if not os.path.exists(path):
             raise click.UsageError(f"DOCS {path}: there is no such file or folder")
-    if os.path.exists(model) and not os.path.isdir(model):
-        raise click.UsageError(f"--model {model} is a file; give a folder, new or empty")
-    if any(os.path.realpath(path) == os.path.realpath(model) for path in docs):
-        raise click.UsageError(
-            f"--model {model} is the folder of the documents; give another folder"
-        )
+    if os.path.exists(model) and (not os.path.isdir(model) or os.listdir(model)):
+        raise click.UsageError(f"--model {model} is there already; give a new folder")
     # Loaded here: torch takes a second.
     from estimators.contexts import ContextModel
     from film.contexts import read_documents
 
-    leaves(f"what is finished is in {model}: run the same command to continue")
+    leaves("no model was written")
     size = None if generator == "none" else generator
     learner: Any = ContextModel(
-        model,
         n_contexts=contexts,
         generator=size,
         generator_seconds=seconds,
@@ -110,6 +105,4 @@ def contexts(
         f"{corpus.n_documents:,} documents)"
     )
     if not learner.is_complete_:
-        raise Failure(
-            f"the training was interrupted: {model} works as it is; run the same command to go on"
-        )
+        raise Failure(f"the training was interrupted: {model} has its best weights so far")

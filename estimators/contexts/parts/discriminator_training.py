@@ -60,8 +60,6 @@ class DiscriminatorTask:
         Document of each sentence, and a number that is the same for equal sentences.
     centres : ndarray of int
         Rows of the sentences to learn from.
-    sides : int
-        Sentences of a context on each side.
     seed : int
         Seeds the order of centres.
     """
@@ -75,12 +73,11 @@ class DiscriminatorTask:
         codes: np.ndarray,
         centres: np.ndarray,
         *,
-        sides: int,
         seed: int,
     ) -> None:
         self.network, self.table, self.fixed = network, table, fixed
         self.centres, self.documents, self.codes = centres, documents, codes
-        self.sides, self.seed = sides, seed
+        self.seed = seed
 
     def batches(self, epoch: int) -> list[np.ndarray]:
         """Return the rows of the centres of each batch; every centre is in one of them."""
@@ -88,21 +85,14 @@ class DiscriminatorTask:
         return np.array_split(self.centres[order], max(1, round(len(order) / BATCH_SIZE)))
 
     def encoded(self, rows: np.ndarray) -> tuple[Any, Any]:
-        """Return the vectors of centres and of their contexts, two tensors of shape (n, q).
-
-        The vector of a context is the mean over its sides of the vectors of its sentences.
-        """
-        around = rows[:, np.newaxis] + np.arange(-self.sides, self.sides + 1)
-        needed, place = np.unique(around, return_inverse=True)
-        place = place.reshape(around.shape)
+        """Return the vectors of centres and of their contexts, two tensors of shape (n, q)."""
+        needed, place = np.unique(rows[:, np.newaxis] + [-1, 0, 1], return_inverse=True)
+        left, centre, right = place.reshape(-1, 3).T
         tokens = None if self.table is None else self.table.padded(needed)
         fixed = None if self.fixed is None else self.fixed[needed]
         states = sentence_states(self.network, tokens, fixed)
         lefts, rights = self.network.left(states), self.network.right(states)
-        sides = [lefts[place[:, k]] for k in range(self.sides)]
-        sides += [rights[place[:, k]] for k in range(self.sides + 1, 2 * self.sides + 1)]
-        contexts = sum(sides[1:], start=sides[0]) / self.sides
-        return self.network.centre(states[place[:, self.sides]]), contexts
+        return self.network.centre(states[centre]), lefts[left] + rights[right]
 
     def contexts(self, rows: np.ndarray) -> np.ndarray:
         """Return the vectors of the contexts of some centres, (n, q)."""
@@ -120,7 +110,7 @@ class DiscriminatorTask:
         centres, contexts = self.encoded(rows)
         documents, codes = self.documents[rows], self.codes[rows]
         # A sentence's neighbours may replace each other.
-        near = np.abs(rows[:, np.newaxis] - rows) < max(RUN, self.sides + 1)
+        near = np.abs(rows[:, np.newaxis] - rows) < RUN
         near &= documents[:, np.newaxis] == documents
         on_device = (torch.from_numpy(each).to(centres.device) for each in (documents, codes, near))
         documents, codes, near = on_device

@@ -1,11 +1,13 @@
-"""A corpus of sentences on disk, memory-mapped."""
+"""A corpus of sentences: documents, split, in memory."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,27 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from film.contexts.corpus.reading import is_plain
+from film.contexts.corpus.sentences import MAX_CHARACTERS, plain_text, split_sentences
 from film.text import normalize_text
 
-FORMAT = 1
-RECORD = "corpus.json"
-"""Written last: a folder without it holds an unfinished corpus."""
-JOURNAL = "documents.jsonl"
-"""One line per document: name, hash of its text, and where its rows, bytes and chunks end."""
-TEXTS = "sentences.txt"
-"""One sentence per line, UTF-8."""
-STARTS = "starts.bin"
-"""Byte at which each sentence starts in `TEXTS`, and the end: n + 1 little-endian int64."""
-DOCUMENTS = "documents.bin"
-CHUNKS = "chunks.bin"
-HASHES = "hashes.bin"
-ROWS = {STARTS: "<i8", DOCUMENTS: "<i4", CHUNKS: "<i4", HASHES: "<i8"}
-"""Arrays with an entry per sentence."""
-FILES = (JOURNAL, TEXTS, *ROWS)
+FILES = ("sentences.txt", "documents.bin", "documents.jsonl", "hashes.bin")
+"""Files that are read of the folder of an earlier version."""
 
 
 class SentenceCorpus:
-    """Sentences of documents, in order, read from a folder without loading all of it.
+    """Sentences of documents, in order.
 
     A sentence is identified by its row, from 0. The rows of a document are consecutive, and so are
     those of a chunk. A chunk has `chunk_length` sentences of one document (its last chunk may be
@@ -43,154 +34,94 @@ class SentenceCorpus:
 
     Parameters
     ----------
-    folder : path
-        Folder written by `write_corpus`.
-    verify : bool, default=True
-        Whether to compare every byte with the digest. Sizes are always checked.
+    sentences : sequence of str
+        At least one.
+    documents : array-like of int, shape (n_sentences,)
+        Number of the document of each sentence, ascending from 0.
+    names : sequence of str
+        Name of each document; a document may have no sentence.
+    chunk_length : int, default=10
+        Sentences of a full chunk.
+    codes : array-like of int64, shape (n_sentences,), default=None
+        Hashes of the sentences; None: computed.
 
     Attributes
     ----------
     n_sentences, n_documents, n_chunks : int
         Counts; documents without a sentence count too.
-    chunk_length : int
-        Sentences of a full chunk.
-    digest : str
-        64 hexadecimal digits that identify the content: equal for equal documents and settings.
     codes : ndarray of int64, shape (n_sentences,)
         Hashes of the sentences, equal if the sentences are equal after `film.text.normalize_text`.
-    documents, chunks : ndarray of int32, shape (n_sentences,)
-        The document and the chunk of each row, both ascending from 0; memory-mapped, read-only.
-    names : list of str
-        Name of each document.
-    folder : Path
-        Its absolute path.
+    documents, chunks : ndarray of int64, shape (n_sentences,)
+        The document and the chunk of each row, both ascending.
 
     Raises
     ------
-    FileNotFoundError
-        If the folder or one of its files is missing, or was not finished.
     ValueError
-        If a file has changed since it was written, or the folder has another format.
+        If the numbers of documents do not fit the sentences and names.
 
     See Also
     --------
-    write_corpus : builds the folder.
-
-    Notes
-    -----
-    A corpus is pickled as its path. Unpickling checks that sizes and digest are unchanged.
+    make_corpus : Splits documents into sentences.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from film.contexts import write_corpus
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     tales = [("tale", "It was cold. He slept. It grew dark.")]
-    ...     corpus = write_corpus(folder, tales, chunk_length=2)
-    ...     corpus.texts([1]), corpus.centres().tolist(), corpus.chunks.tolist()
+    >>> from film.contexts import SentenceCorpus
+    >>> sentences = ["It was cold.", "He slept.", "It grew dark."]
+    >>> corpus = SentenceCorpus(sentences, [0, 0, 0], ["tale"], chunk_length=2)
+    >>> corpus.texts([1]), corpus.centres().tolist(), corpus.chunks.tolist()
     (['He slept.'], [1], [0, 0, 1])
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, verify: bool = True) -> None:
-        self.folder = Path(folder).absolute()
-        record = read_record(self.folder, verify)
-        self.n_sentences: int = record["n_sentences"]
-        self.n_documents: int = record["n_documents"]
-        self.n_chunks: int = record["n_chunks"]
-        self.chunk_length: int = record["chunk_length"]
-        self.digest: str = record["digest"]
-        self._texts = np.memmap(self.folder / TEXTS, dtype=np.uint8, mode="r").data
-        # Indexing a plain view costs a fraction of indexing a memmap.
-        self._starts, self.documents, self.chunks, self.codes = (
-            np.memmap(self.folder / name, dtype=kind, mode="r").view(np.ndarray)
-            for name, kind in ROWS.items()
-        )
-        self._by_code: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
-
-    def __len__(self) -> int:
-        return self.n_sentences
+    def __init__(
+        self,
+        sentences: Sequence[str],
+        documents: ArrayLike,
+        names: Sequence[str],
+        *,
+        chunk_length: int = 10,
+        codes: Any = None,
+    ) -> None:
+        self.sentences, self.names = list(sentences), list(names)
+        self.documents = np.asarray(documents, dtype=np.int64)
+        self.chunk_length = int(chunk_length)
+        self.codes = np.asarray(sentence_codes(self.sentences) if codes is None else codes)
+        self.n_sentences, self.n_documents = len(self.sentences), len(self.names)
+        is_first = np.diff(self.documents, prepend=-1) > 0
+        ends = self.documents[:1].tolist() + self.documents[-1:].tolist()
+        if (
+            not self.n_sentences
+            or not len(self.documents) == len(self.codes) == self.n_sentences
+            or not 0 <= ends[0] <= ends[1] < self.n_documents
+            or (np.diff(self.documents) < 0).any()
+        ):
+            raise ValueError(
+                f"documents must be {self.n_sentences} ascending numbers of {self.n_documents} "
+                "documents, one for each of the sentences"
+            )
+        starts = np.flatnonzero(is_first)
+        place = np.arange(self.n_sentences) - starts[np.cumsum(is_first) - 1]
+        self.chunks = np.cumsum(place % self.chunk_length == 0) - 1
+        self.n_chunks = int(self.chunks[-1]) + 1
 
     def __repr__(self) -> str:
         return (
-            f"SentenceCorpus({os.fspath(self.folder)!r}): {self.n_sentences:,} sentences, "
-            f"{self.n_documents:,} documents, {self.n_chunks:,} chunks"
+            f"SentenceCorpus: {self.n_sentences:,} sentences, {self.n_documents:,} documents, "
+            f"{self.n_chunks:,} chunks"
         )
 
-    def __reduce__(self) -> tuple:
-        return _reopened, (os.fspath(self.folder), self.digest)
-
-    @property
-    def names(self) -> list[str]:
-        """Name of each document."""
-        return [entry[0] for entry in read_journal(self.folder)]
-
     def texts(self, rows: ArrayLike) -> list[str]:
-        """Return sentences.
-
-        Parameters
-        ----------
-        rows : array-like of int, shape (m,)
-            Rows, in any order.
-
-        Returns
-        -------
-        texts : list of str
-            One per row.
-
-        Raises
-        ------
-        IndexError
-            If a row is not in the corpus.
-        """
-        wanted = np.asarray(rows, dtype=np.int64 if np.size(rows) == 0 else None)
-        if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
-            raise ValueError(
-                f"rows must be a list of integers, got {wanted.dtype} of shape {wanted.shape}"
-            )
+        """Return the sentences of rows, in any order; raise IndexError if a row does not exist."""
+        wanted = np.asarray(rows, dtype=np.int64)
         wrong = wanted[(wanted < 0) | (wanted >= self.n_sentences)]
         if len(wrong):
             raise IndexError(f"rows must be from 0 to {self.n_sentences - 1}, got {wrong[0]}")
-        ends = self._starts[wanted + 1].tolist()
-        return list(map(self._slice, self._starts[wanted].tolist(), ends))
-
-    def iterate_texts(self, block: int = 65_536) -> Iterator[str]:
-        """Yield all sentences in order, with one block of them in memory.
-
-        Parameters
-        ----------
-        block : int, default=65536
-            Sentences decoded at once.
-
-        Yields
-        ------
-        text : str
-            A sentence.
-        """
-        for first in range(0, self.n_sentences, block):
-            last = min(first + block, self.n_sentences)
-            yield from self._slice(int(self._starts[first]), int(self._starts[last])).split("\n")
-
-    def chunk_starts(self) -> NDArray[np.int64]:
-        """Return the first row of each chunk, and n_sentences at the end.
-
-        Returns
-        -------
-        starts : ndarray of int64, shape (n_chunks + 1,)
-            Chunk j holds the rows from ``starts[j]`` to ``starts[j + 1] - 1``.
-        """
-        first = np.flatnonzero(np.diff(self.chunks, prepend=-1))
-        return np.append(first, self.n_sentences)
+        return [self.sentences[row] for row in wanted.tolist()]
 
     def chunk_texts(self) -> Iterator[str]:
-        """Yield the text of each chunk, its sentences joined by spaces.
-
-        Yields
-        ------
-        text : str
-            A chunk, in the order of `chunks`.
-        """
-        for start, end in pairwise(self._starts[self.chunk_starts()].tolist()):
-            yield self._slice(start, end).replace("\n", " ")
+        """Yield the text of each chunk, its sentences joined by spaces."""
+        starts = np.flatnonzero(np.diff(self.chunks, prepend=-1)).tolist()
+        for start, end in pairwise([*starts, self.n_sentences]):
+            yield " ".join(self.sentences[start:end])
 
     def centres(self, sides: int = 1) -> NDArray[np.int64]:
         """Return the rows that are centres of a context.
@@ -204,16 +135,9 @@ class SentenceCorpus:
         -------
         rows : ndarray of int64
             Ascending rows with at least `sides` sentences of their document before and after
-            them. Documents with fewer than 2 `sides` + 1 sentences have no centre.
-
-        Raises
-        ------
-        ValueError
-            If `sides` is below 1.
+            them.
         """
-        if sides < 1:
-            raise ValueError(f"sides must be at least 1, got {sides!r}")
-        same = self.documents[2 * sides :] == self.documents[: max(0, len(self) - 2 * sides)]
+        same = self.documents[2 * sides :] == self.documents[: max(0, self.n_sentences - 2 * sides)]
         return np.flatnonzero(same) + sides
 
     def rows_of(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
@@ -235,77 +159,147 @@ class SentenceCorpus:
         -----
         The first call sorts the hashes of all sentences, O(n log n); later calls use binary search.
         """
-        if self._by_code is None:
-            order = np.argsort(self.codes, kind="stable")
-            self._by_code = order, self.codes[order]
-        order, ordered = self._by_code
-        codes = sentence_codes(texts)
-        first = np.searchsorted(ordered, codes, side="left").tolist()
-        last = np.searchsorted(ordered, codes, side="right").tolist()
+        codes, order = sentence_codes(texts), self._by_code
+        first = np.searchsorted(self.codes, codes, side="left", sorter=order).tolist()
+        last = np.searchsorted(self.codes, codes, side="right", sorter=order).tolist()
         return [order[start:end] for start, end in zip(first, last, strict=True)]
 
-    def _slice(self, start: int, end: int) -> str:
-        # Every sentence ends with a line feed.
-        return str(self._texts[start : max(start, end - 1)], "utf-8")
+    @functools.cached_property
+    def _by_code(self) -> NDArray[np.int64]:
+        return np.argsort(self.codes, kind="stable")
 
 
-def _reopened(folder: str, digest: str) -> SentenceCorpus:
-    corpus = SentenceCorpus(folder, verify=False)
-    if corpus.digest != digest:
-        raise ValueError(
-            f"the corpus in {folder} has the digest {corpus.digest[:16]}…, not {digest[:16]}… as "
-            "when it was pickled: it was built again from other documents or settings"
+def make_corpus(
+    documents: Iterable[tuple[str, str] | str],
+    *,
+    chunk_length: int = 10,
+    markdown: bool = True,
+    language: str = "en",
+    max_characters: int = MAX_CHARACTERS,
+    advance: Callable[[int], Any] | None = None,
+) -> SentenceCorpus:
+    """Split documents into sentences and chunks.
+
+    Parameters
+    ----------
+    documents : iterable of (name, text) or of str
+        Documents, such as `read_documents` yields; a text without a name gets its number.
+    chunk_length : int, default=10
+        Sentences per chunk, at least 1.
+    markdown : bool, default=True
+        Whether documents are Markdown. Names that end in ``.txt`` or ``.text`` are plain text.
+    language : str, default="en"
+        Language of the rules that find the ends of sentences.
+    max_characters : int, default=500
+        Longer sentences are cut, as in `split_sentences`.
+    advance : callable, optional
+        Called with 1 after each document.
+
+    Returns
+    -------
+    corpus : SentenceCorpus
+        The sentences. A document of one sentence has a row but no context.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a document is neither a text nor a pair of name and text, a parameter is invalid, or no
+        document contains a sentence.
+
+    See Also
+    --------
+    read_documents : documents from files.
+
+    Examples
+    --------
+    >>> from film.contexts import make_corpus
+    >>> corpus = make_corpus(["It was cold. He slept.", "", "Nobody came."])
+    >>> corpus.n_sentences, corpus.n_documents, corpus.documents.tolist(), corpus.names[0]
+    (3, 3, [0, 0, 2], 'document 1')
+    """
+    if isinstance(documents, str | bytes | os.PathLike):
+        raise TypeError(
+            f"documents must be an iterable of texts or of (name, text), got {documents!r}; for "
+            "files give read_documents(path)"
         )
-    return corpus
+    if chunk_length < 1:
+        raise ValueError(f"chunk_length must be at least 1, got {chunk_length!r}")
+    sentences: list[str] = []
+    numbers: list[int] = []
+    names: list[str] = []
+    for k, document in enumerate(documents, start=1):
+        pair: Any = (f"document {k}", document) if isinstance(document, str) else document
+        is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+        if not is_pair or not all(isinstance(part, str) for part in pair):
+            raise TypeError(
+                f"documents must be texts or pairs (name, text) of str, got {document!r:.80} at "
+                f"place {k}"
+            )
+        prose = plain_text(pair[1], markdown and not is_plain(pair[0]))
+        found = split_sentences(prose, language, max_characters=max_characters)
+        sentences += found
+        numbers += [len(names)] * len(found)
+        names.append(pair[0])
+        if advance is not None:
+            advance(1)
+    if not sentences:
+        raise ValueError(
+            f"documents must contain at least one sentence; {len(names)} documents contain none"
+        )
+    return SentenceCorpus(sentences, numbers, names, chunk_length=chunk_length)
 
 
-def read_journal(folder: Path) -> list[list[Any]]:
-    """Return name, hash and ends of each document."""
-    with open(folder / JOURNAL, encoding="utf-8") as handle:
-        return [json.loads(line) for line in handle]
+def write_corpus(folder: Any, documents: Any, **settings: Any) -> SentenceCorpus:
+    """Make a corpus; deprecated: use `make_corpus`, which needs no folder."""
+    warnings.warn(
+        f"write_corpus no longer writes to {os.fspath(folder)!r}, and the next version does not "
+        "have it; use make_corpus(documents)",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return make_corpus(documents, **settings)
+
+
+def read_corpus(folder: str | os.PathLike[str] | Callable[[str], bytes]) -> SentenceCorpus:
+    """Read the folder of a corpus that an earlier version wrote.
+
+    Parameters
+    ----------
+    folder : path or callable
+        The folder, or a function from the name of one of its files to its bytes.
+
+    Returns
+    -------
+    corpus : SentenceCorpus
+        In memory.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is missing.
+    ValueError
+        If a file was cut or changed.
+    """
+    read: Any = folder if callable(folder) else lambda name: Path(folder, name).read_bytes()
+    try:
+        record = json.loads(read("corpus.json"))
+        files = {name: read(name) for name in FILES}
+        for name, content in files.items():
+            if hashlib.sha256(content).hexdigest() != record["files"][name]["sha256"]:
+                raise ValueError(f"{name} was cut or changed")
+        return SentenceCorpus(
+            files["sentences.txt"].decode().split("\n")[:-1],
+            np.frombuffer(files["documents.bin"], dtype="<i4"),
+            [json.loads(line)[0] for line in files["documents.jsonl"].splitlines()],
+            chunk_length=record["chunk_length"],
+            codes=np.frombuffer(files["hashes.bin"], dtype="<i8"),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"the corpus in {folder} is damaged ({error}); make it again") from error
 
 
 def sentence_codes(texts: Iterable[str]) -> NDArray[np.int64]:
     """Return a 64-bit hash of each normalised text; 0 for one without a letter or number."""
     keys = [normalize_text(text).encode("utf-8", "replace") for text in texts]
     digests = [hashlib.blake2b(key, digest_size=8).digest() if key else bytes(8) for key in keys]
-    return np.frombuffer(b"".join(digests), dtype=ROWS[HASHES])
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with open(path, "rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
-def record_digest(content: dict) -> str:
-    """Return the digest of a corpus: of its settings, counts, and the hashes of its files."""
-    kept = {key: value for key, value in content.items() if key != "digest"}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
-
-
-def read_record(folder: Path, verify: bool) -> dict:
-    """Read the record of a corpus, and compare the files with it."""
-    if not (folder / RECORD).is_file():
-        raise FileNotFoundError(
-            f"folder: {folder} holds no corpus, or an unfinished one (no file {RECORD}); if it was "
-            "moved, give its new place, else build it with write_corpus"
-        )
-    remedy = "build it again with write_corpus in an empty folder"
-    try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        if record["digest"] != record_digest(record):
-            raise ValueError("it was changed")
-        files = {name: record["files"][name] for name in FILES}
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"folder: {folder / RECORD} is damaged ({error}); {remedy}") from error
-    if record["format"] != FORMAT:
-        raise ValueError(
-            f"folder: the corpus in {folder} has format {record['format']!r}, this version reads "
-            f"format {FORMAT}; {remedy}"
-        )
-    for name, kept in files.items():
-        path = folder / name
-        if path.stat().st_size != kept["size"] or (verify and file_hash(path) != kept["sha256"]):
-            raise ValueError(f"folder: {path} was cut or changed; {remedy}")
-    return record
+    return np.frombuffer(b"".join(digests), dtype="<i8")

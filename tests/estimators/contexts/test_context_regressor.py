@@ -17,7 +17,7 @@ from estimators.contexts import (
     read_harvest,
 )
 from estimators.contexts.origin import pair_terms as streaming
-from film.contexts import write_corpus
+from film.contexts import make_corpus
 from tests.estimators.contexts.stand_in import N_CONTEXTS, WORDS, Corpus, StandIn
 from tests.estimators.tiny_documents import tiny_documents
 
@@ -279,12 +279,12 @@ def sentences_of(model):
     return model.corpus_.texts(np.arange(model.corpus_.n_sentences))
 
 
-def test_reference_sentences_of_the_corpus_are_spread_over_it(tmp_path):
+def test_reference_sentences_of_the_corpus_are_spread_over_it():
     pytest.importorskip("sentencex", reason="needs the extra contexts")
     documents = [f"Short. This is document number {i} of some. Short. Short." for i in range(50)]
-    corpus = write_corpus(tmp_path / "corpus", [(str(i), d) for i, d in enumerate(documents)])
+    corpus = make_corpus([(str(i), d) for i, d in enumerate(documents)])
     found = corpus_sentences(corpus, 5)
     assert found == [f"This is document number {i} of some." for i in range(0, 50, 10)]
     assert len(corpus_sentences(corpus, 500)) <= 50
-    short = write_corpus(tmp_path / "short", [("a", "Yes. Why not? No. Indeed.")])
+    short = make_corpus([("a", "Yes. Why not? No. Indeed.")])
     assert len(corpus_sentences(short, 3)) == 1

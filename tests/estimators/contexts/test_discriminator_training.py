@@ -37,7 +37,7 @@ def test_an_order_has_each_centre_once_and_neighbours_together():
 def task(network, documents, codes, **settings):
     fixed = np.eye(len(documents), dtype=np.float32)
     rows = np.flatnonzero(documents[2:] == documents[:-2]) + 1
-    given = {"sides": 1, "seed": 0} | settings
+    given = {"seed": 0} | settings
     return DiscriminatorTask(network, None, fixed, documents, codes, rows, **given)
 
 
@@ -92,7 +92,7 @@ def alike_task(strength, codes=None, n=400, **settings):
     rows = np.flatnonzero(documents[2:] == documents[:-2]) + 1
     head = Interaction(6, n_alike=6)
     codes = np.arange(n) if codes is None else codes
-    given = {"sides": 1, "seed": 0} | settings
+    given = {"seed": 0} | settings
     return DiscriminatorTask(head, None, states, documents, codes, rows, **given)
 
 

@@ -3,10 +3,10 @@ import pytest
 
 from film.contexts import (
     diverse_contexts,
+    make_corpus,
     own_places,
     select_contexts,
     word_sets,
-    write_corpus,
 )
 
 WORDS = ["a", "b", "cc", "dd", "eee", "fff", "gggg", "hhhh"]
@@ -69,11 +69,11 @@ def test_wrong_arguments_are_named(change, named):
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
+def corpus():
     documents = [
         " ".join(f"Word{k} {'un' * k}der tale{d}x{k} ended." for k in range(30)) for d in range(4)
     ]
-    return write_corpus(tmp_path_factory.mktemp("corpus"), documents, chunk_length=5)
+    return make_corpus(documents, chunk_length=5)
 
 
 def test_a_fixed_set_keeps_the_rules_and_is_the_same_each_time(corpus):
@@ -92,8 +92,8 @@ def test_a_corpus_too_small_says_what_it_has(corpus):
         diverse_contexts(corpus, 25)
 
 
-def test_a_corpus_without_contexts_says_so(tmp_path):
-    corpus = write_corpus(tmp_path, ["One. Two.", "Three."])
+def test_a_corpus_without_contexts_says_so():
+    corpus = make_corpus(["One. Two.", "Three."])
     with pytest.raises(
         ValueError, match="at most 0 for this corpus, got 1: it has 3 sentences, 0 of"
     ):

@@ -1,15 +1,20 @@
 import gzip
-import itertools
-import json
 import os
-import pickle
-import shutil
 
+import numpy as np
 import pytest
 
-from film.contexts import SentenceCorpus, plain_text, read_documents, split_sentences, write_corpus
-from film.contexts.corpus.sentence_corpus import FILES, record_digest
+from film.contexts import (
+    SentenceCorpus,
+    make_corpus,
+    plain_text,
+    read_corpus,
+    read_documents,
+    split_sentences,
+    write_corpus,
+)
 from film.text import normalize_text
+from tests.estimators.contexts.earlier_models import corpus_files
 
 DOCUMENTS = [
     ("first.md", "# Title\n\n" + " ".join(f"Tale {k} was told by number {k}." for k in range(23))),
@@ -21,8 +26,8 @@ DOCUMENTS = [
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return write_corpus(tmp_path_factory.mktemp("corpus") / "built", DOCUMENTS, chunk_length=10)
+def corpus():
+    return make_corpus(DOCUMENTS, chunk_length=10)
 
 
 def sentences_of(name, text):
@@ -38,19 +43,17 @@ def test_rows_are_the_sentences_of_the_documents_in_order(corpus):
         documents += [k] * len(sentences)
         chunks += [n_chunks + i // 10 for i in range(len(sentences))]
         n_chunks += -(-len(sentences) // 10)
-    assert list(corpus.iterate_texts(block=7)) == texts
-    assert corpus.texts(range(len(texts))) == texts
+    assert corpus.sentences == texts
     assert corpus.texts([5, 0, 5]) == [texts[5], texts[0], texts[5]]
     assert corpus.documents.tolist() == documents
     assert corpus.chunks.tolist() == chunks
     assert (corpus.n_sentences, corpus.n_documents, corpus.n_chunks) == (len(texts), 5, n_chunks)
     assert corpus.names == [name for name, _ in DOCUMENTS]
-    starts = corpus.chunk_starts().tolist()
-    assert list(corpus.chunk_texts()) == [
-        " ".join(texts[a:b]) for a, b in itertools.pairwise(starts)
+    joined = [
+        " ".join(text for text, chunk in zip(texts, chunks, strict=True) if chunk == number)
+        for number in range(n_chunks)
     ]
-    assert corpus.chunks[starts[:-1]].tolist() == list(range(n_chunks))
-    assert starts[-1] == len(texts)
+    assert list(corpus.chunk_texts()) == joined
 
 
 @pytest.mark.parametrize("sides", [1, 2, 5, 100])
@@ -74,117 +77,36 @@ def test_places_of_a_text_do_not_hang_on_case_and_punctuation(corpus):
     assert len(found[0]) == 2
 
 
-def test_a_corpus_is_pickled_as_its_path(corpus, tmp_path):
-    copied = pickle.loads(pickle.dumps(corpus))
-    assert len(pickle.dumps(corpus)) < 1000
-    assert copied.digest == corpus.digest and copied.texts([3]) == corpus.texts([3])
-    folder = tmp_path / "other"
-    dumped = pickle.dumps(write_corpus(folder, DOCUMENTS[:1]))
-    shutil.rmtree(folder)
-    write_corpus(folder, DOCUMENTS[:2])
-    with pytest.raises(ValueError, match="built again from other documents"):
-        pickle.loads(dumped)
-
-
 @pytest.mark.parametrize("rows", [[-1], [10**6], [0, 57_000]])
 def test_rows_outside_are_named(corpus, rows):
     with pytest.raises(IndexError, match="rows must be from 0 to"):
         corpus.texts(rows)
-    with pytest.raises(ValueError, match="rows must be a list of integers"):
-        corpus.texts([rows])
     assert "5 documents" in repr(corpus)
 
 
-def test_the_digest_names_documents_and_settings(corpus, tmp_path):
-    same = write_corpus(tmp_path / "same", iter(DOCUMENTS))
-    assert same.digest == corpus.digest
-    others = [
-        write_corpus(tmp_path / "a", DOCUMENTS, chunk_length=9),
-        write_corpus(tmp_path / "b", DOCUMENTS[::-1]),
-        write_corpus(tmp_path / "c", DOCUMENTS, markdown=False),
-        write_corpus(tmp_path / "d", [("other", text) for _, text in DOCUMENTS]),
-        write_corpus(tmp_path / "e", DOCUMENTS[:-1]),
-    ]
-    assert len({corpus.digest, *(other.digest for other in others)}) == 6
+@pytest.mark.parametrize("documents", [[0, 0], [0, 1, 0], [0, 1, 3], [-1, 0, 0], [[0, 0, 0]]])
+def test_documents_that_do_not_fit_the_sentences_are_named(documents):
+    with pytest.raises(ValueError, match="documents must be 3 ascending numbers of 2 documents"):
+        SentenceCorpus(["A.", "B.", "C."], documents, ["one", "two"])
 
 
-def test_an_interrupted_build_is_made_anew(corpus, tmp_path):
-    def interrupted():
-        yield from DOCUMENTS[:4]
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_corpus(tmp_path, interrupted())
-    with pytest.raises(FileNotFoundError, match="or an unfinished one"):
-        SentenceCorpus(tmp_path)
-    seen = []
-    assert write_corpus(tmp_path, DOCUMENTS, advance=seen.append).digest == corpus.digest
-    assert seen == [1] * 5
-    # A finished corpus is compared and opened.
-    assert write_corpus(tmp_path, DOCUMENTS, advance=seen.append).digest == corpus.digest
-    assert seen == [1] * 10
-
-
-@pytest.mark.parametrize(
-    ("documents", "settings", "named"),
-    [
-        (DOCUMENTS[:3], {}, "a corpus of 5 documents, not 3"),
-        ([*DOCUMENTS, ("more", "Text.")], {}, "other documents: 'more', number 6"),
-        ([("first.md", "Other.")], {}, "other documents: 'first.md', number 1"),
-        (DOCUMENTS, {"chunk_length": 4}, "chunk_length=10, not 4"),
-    ],
-)
-def test_a_finished_corpus_of_others_is_not_overwritten(corpus, documents, settings, named):
-    with pytest.raises(FileExistsError, match=f"{named}.*remove the folder"):
-        write_corpus(corpus.folder, documents, **settings)
-    SentenceCorpus(corpus.folder)
-
-
-@pytest.fixture
-def copied(corpus, tmp_path):
-    return shutil.copytree(corpus.folder, tmp_path / "copied")
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_changed_cut_and_missing_files_are_named(copied, name):
-    path = copied / name
-    content = path.read_bytes()
-    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(ValueError, match=f"{name} was cut or changed"):
-        SentenceCorpus(copied)
-    SentenceCorpus(copied, verify=False)
-    path.write_bytes(content[:-1])
-    with pytest.raises(ValueError, match=f"{name} was cut or changed"):
-        SentenceCorpus(copied, verify=False)
-    path.unlink()
-    with pytest.raises(FileNotFoundError, match=name):
-        SentenceCorpus(copied)
-
-
-def test_a_changed_or_damaged_record_is_named(copied):
-    path = copied / "corpus.json"
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps(record | {"chunk_length": 3}))
-    with pytest.raises(ValueError, match=r"corpus\.json is damaged"):
-        SentenceCorpus(copied)
-    other = record | {"format": 99}
-    path.write_text(json.dumps(other | {"digest": record_digest(other)}))
-    with pytest.raises(ValueError, match="has format 99"):
-        SentenceCorpus(copied)
-    for damaged in ("{", "[]", "{}"):
-        path.write_text(damaged)
+def test_folders_of_earlier_versions_are_read(corpus, tmp_path):
+    files = corpus_files(corpus)
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    found = read_corpus(tmp_path)
+    assert (found.sentences, found.names) == (corpus.sentences, corpus.names)
+    np.testing.assert_array_equal(found.chunks, corpus.chunks)
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content[:-1] + b"x")
         with pytest.raises(ValueError, match="is damaged"):
-            SentenceCorpus(copied)
-
-
-def test_places_that_hold_something_else_are_left_alone(tmp_path):
-    (tmp_path / "diary.md").write_text("Mine.")
-    with pytest.raises(FileExistsError, match=r"holds other files, such as 'diary\.md'"):
-        write_corpus(tmp_path, DOCUMENTS)
-    with pytest.raises(FileExistsError):
-        write_corpus(tmp_path / "diary.md", DOCUMENTS)
-    with pytest.raises(FileNotFoundError, match="holds no corpus"):
-        SentenceCorpus(tmp_path)
+            read_corpus(tmp_path)
+        (tmp_path / name).unlink()
+        with pytest.raises(FileNotFoundError, match=name):
+            read_corpus(tmp_path)
+        (tmp_path / name).write_bytes(content)
+    with pytest.warns(FutureWarning, match="use make_corpus"):
+        assert write_corpus(tmp_path / "no", DOCUMENTS).sentences == corpus.sentences
 
 
 @pytest.mark.parametrize(
@@ -194,16 +116,15 @@ def test_places_that_hold_something_else_are_left_alone(tmp_path):
         ([("a", "b", "c")], {}, TypeError, "place 1"),
         (["fine.", None], {}, TypeError, "place 2"),
         ([("name", b"bytes")], {}, TypeError, "place 1"),
-        (["A \ud800 b."], {}, UnicodeEncodeError, "surrogates"),
         ([], {}, ValueError, "0 documents contain none"),
         (["", "***", "# Title"], {}, ValueError, "3 documents contain none"),
         (["A."], {"chunk_length": 0}, ValueError, "chunk_length must be"),
         (["A."], {"max_characters": 3}, ValueError, "max_characters must be"),
     ],
 )
-def test_wrong_documents_are_named(tmp_path, documents, settings, error, named):
+def test_wrong_documents_are_named(documents, settings, error, named):
     with pytest.raises(error, match=named):
-        write_corpus(tmp_path / "corpus", documents, **settings)
+        make_corpus(documents, **settings)
 
 
 def test_documents_are_read_from_files_and_folders(tmp_path):

@@ -84,25 +84,6 @@ def test_padded_rows_are_the_rows_and_padding(learned):
             table.padded(wrong)
 
 
-def test_a_table_on_disk_is_the_same_and_is_not_loaded(learned, tmp_path):
-    table = encode_texts(learned, TEXTS)
-    table.write(tmp_path / "ids")
-    opened = IdTable.read(tmp_path / "ids")
-    assert isinstance(opened.values, np.memmap)
-    np.testing.assert_array_equal(opened.values, table.values)
-    np.testing.assert_array_equal(opened.padded([5, 2])[0], table.padded([5, 2])[0])
-    assert sorted(os.listdir(tmp_path / "ids")) == ["id_starts.npy", "ids.npy"]
-    path = tmp_path / "ids/ids.npy"
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(ValueError):
-        IdTable.read(tmp_path / "ids")
-    np.save(path, table.values[:-3])
-    with pytest.raises(ValueError, match="cut or changed"):
-        IdTable.read(tmp_path / "ids")
-    with pytest.raises(FileNotFoundError):
-        IdTable.read(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("call", "named"),
     [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from film.contexts import plain_text, split_sentences, write_corpus
+from film.contexts import make_corpus, plain_text, split_sentences
 from film.datasets import make_documents
 from film.datasets.generator.lexicon import PEOPLE, TOPICS
 
@@ -53,9 +53,9 @@ def test_neighbouring_sentences_speak_of_one_thing():
     assert following[same].mean() > 2 * random.mean()
 
 
-def test_wordings_of_one_thing_share_contexts(tmp_path):
+def test_wordings_of_one_thing_share_contexts():
     """Words of the sentence before tell synonyms from other words of the topic."""
-    corpus = write_corpus(tmp_path, make_documents(700, random_state=2))
+    corpus = make_corpus(make_documents(700, random_state=2))
     centres = corpus.centres()
     left = TfidfVectorizer(sublinear_tf=True).fit_transform(corpus.texts(centres - 1))
     texts = [f" {text.lower()[:-1]} " for text in corpus.texts(centres)]
