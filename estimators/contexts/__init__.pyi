@@ -1,8 +1,8 @@
 from .context_model import ContextModel as ContextModel
 from .harvesting.harvester import Harvest as Harvest
+from .harvesting.harvester import HarvestedPairs as HarvestedPairs
 from .harvesting.harvester import harvest as harvest
-from .harvesting.score_file import HarvestedPairs as HarvestedPairs
-from .harvesting.score_file import read_harvest as read_harvest
+from .harvesting.harvester import read_harvest as read_harvest
 from .origin.context_regressor import ContextRegressor as ContextRegressor
 from .origin.context_regressor import corpus_sentences as corpus_sentences
 from .origin.pair_terms import PairTerms as PairTerms

@@ -41,8 +41,7 @@ from estimators.encoders import NO_ENCODER
     type=FILE,
     metavar="FILE",
     required=True,
-    help="CSV file of pairs, scores and splits; its settings are saved in a file of the same name "
-    "with .json. An unfinished file is continued.",
+    help="CSV file of pairs, scores and splits. An unfinished file is continued.",
 )
 @click.option(
     "--pairs", type=click.IntRange(1), required=True, metavar="N", help="Number of pairs to write."
@@ -94,7 +93,9 @@ def harvest(
     test; these splits share no sentence. If interrupted, the same command continues.
     film train --surrogate learns from the file.
     """
-    _check_out(out, [sentences, exclude])
+    if out == "-":
+        raise Failure("--out - : harvest continues an unfinished file; give its name")
+    check_places({"--out": out}, [sentences, exclude])
     # Loaded here: scikit-learn takes a second.
     from estimators.contexts import harvest as harvest_pairs
     from film.datasets import read_excluded
@@ -121,10 +122,3 @@ def harvest(
     )
     more = " The time is over: run the same command to go on." if done.stopped == "time" else ""
     note(f"{out} holds {done.n_pairs:,} pairs, {done.n_new:,} of them new.{more}")
-
-
-def _check_out(out: str, inputs: list[str | None]) -> None:
-    """Raise if the output is an input; the file of an earlier harvest is continued."""
-    if out == "-":
-        raise Failure("--out - : harvest continues an unfinished file; give its name")
-    check_places({"--out": out}, inputs)

@@ -111,11 +111,6 @@ def train_surrogate(
 def _read(
     path: str, text1: str | None, text2: str | None, score: str | None, encoding: str | None
 ) -> ScoredTable:
-    if os.path.isfile(f"{path}.json"):
-        # A harvest that goes on: rows that are not whole yet are left out.
-        from estimators.contexts import read_harvest
-
-        return ScoredTable(*read_harvest(path))
     table = reading.open_table(path, encoding)
     pairs = reading.pairs_of(table, text1, text2)
     column = reading.choose_column(table, score, SCORE_COLUMNS, "--label", "the scores")

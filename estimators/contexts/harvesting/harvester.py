@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
+import csv
 import os
 import time
 import warnings
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from filelock import Timeout
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 from estimators.contexts.harvesting.pair_choice import FARTHEST, SPLITS, PairChoice
-from estimators.contexts.harvesting.score_file import (
-    HarvestedPairs,
-    ScoreFile,
-    read_harvest,
-    read_note,
-)
 from estimators.contexts.origin.pair_terms import has_words, shared_copy
 from estimators.inputs import (
     as_texts,
@@ -31,8 +27,12 @@ from estimators.inputs import (
     check_verbose,
 )
 from film.contexts import nearest_rows
+from film.datasets import atomic_writer, lock_beside, unlock
 from film.text import normalize_text, text_hash
 
+COLUMNS = ["text1", "text2", "score", "split"]
+SECONDS_BETWEEN = 60.0
+"""Seconds between two writes of the file."""
 _LEAST = 4
 """Least number of sentences of a harvest: one group."""
 _ENCODED_AT_ONCE = 1000
@@ -56,6 +56,24 @@ class Harvest(NamedTuple):
     n_pairs: int
     n_new: int
     stopped: str
+
+
+class HarvestedPairs(NamedTuple):
+    """Pairs with their scores, as `harvest` wrote them.
+
+    Attributes
+    ----------
+    pairs : ndarray of str objects, shape (n, 2)
+        Texts.
+    scores : ndarray of float64, shape (n,)
+        Similarities.
+    splits : ndarray of str objects, shape (n,)
+        "train", "dev" or "test".
+    """
+
+    pairs: NDArray[np.object_]
+    scores: NDArray[np.float64]
+    splits: NDArray[np.object_]
 
 
 def harvest(
@@ -84,9 +102,9 @@ def harvest(
         Sentences to pair. Sentences that are equal after normalisation count once; sentences
         without words are left out.
     path : str or path-like
-        CSV file with the columns text1, text2, score and split. A JSON file with the same name and
-        ".json" at its end is written too. If the file exists, it is continued. On one machine, an
-        interrupted and continued run writes the same rows as an uninterrupted run.
+        CSV file with the columns text1, text2, score and split. If the file exists, it is
+        continued, with the same arguments. On one machine, an interrupted and continued run writes
+        the same rows as an uninterrupted run.
     n_pairs : int
         Total pairs in the file; later calls may ask for more.
     seconds : float, default=None
@@ -102,7 +120,7 @@ def harvest(
         Hashes (`film.text.text_hash`) of sentences that must not be used, such as those of test
         sets (`film.datasets.read_excluded`).
     random_state : int, RandomState or None, default=None
-        Seeds the choice of pairs. None: the seed of the file, if it exists.
+        Seeds the choice of pairs; needed to continue a file.
     verbose : int, default=0
         Whether to show progress.
 
@@ -114,13 +132,12 @@ def harvest(
     Raises
     ------
     TypeError, ValueError
-        If an argument is invalid, fewer than four sentences are left, or the file was begun with
-        other sentences or settings, or with another encoder or model; raised before any work.
-    FileExistsError
-        If `path` is not a file of a harvest.
+        If an argument is invalid, fewer than four sentences are left, or the file is not one of a
+        harvest, or was begun with other sentences, settings, encoder or model; raised before any
+        pair is scored.
     OSError
-        If the file cannot be written, for example on a full disk. Finished rows are kept, and the
-        same call continues.
+        If the file cannot be written, for example on a full disk, or another process writes it. Its
+        rows are kept, and the same call continues.
 
     Warns
     -----
@@ -144,7 +161,8 @@ def harvest(
     each sentence's contexts are chosen once for some six pairs. The plan depends only on the
     sentences and the seed.
 
-    Rows are written chunk by chunk. Ctrl-C or a kill loses only the current chunk.
+    The whole file is written anew once a minute and at the end. Ctrl-C loses only the current
+    chunk, and a kill at most a minute.
 
     Examples
     --------
@@ -165,24 +183,27 @@ def harvest(
         raise TypeError(f"encoder={encoder!r} must be 'model', a fitted transformer or None")
     until = time.monotonic() + limit
     texts = _usable(sentences, exclude)
-    note = read_note(path)
     seed = int(check_seed(random_state).randint(2**31 - 1))
-    if note is not None and random_state is None:
-        seed = note["settings"].get("seed")
-    settings = {
-        "seed": seed,
-        "near": float(near),
-        "sentences": hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16],
-        "encoder": encoder if encoder is None or encoder == "model" else type(encoder).__name__,
-    }
-    with ScoreFile(path, settings) as file:
-        done = read_harvest(path)
-        _check_model(model, done)
+    place = Path(path).expanduser()
+    if not place.parent.is_dir() or place.is_char_device():
+        raise FileNotFoundError(f"path={str(place)!r} must be a file in an existing folder")
+    lock = lock_beside(place, timeout=0)
+    try:
+        lock.acquire()
+        rows = _rows_of(place) if place.exists() else []
+        n_before = len(rows)
+        _check_model(model, rows[:2])
         if isinstance(encoder, str):
             encoder = _own_encoder(model)
         choice = PairChoice(len(texts), _measures(texts, encoder), near, seed)
-        stopped = _score(model, texts, choice, file, done, n_pairs, until, verbose)
-        n_rows = file.n_rows
+        stopped = _score(model, texts, choice, place, rows, n_pairs, until, verbose)
+    except Timeout:
+        raise OSError(
+            f"{place} is being written by another process; wait for it, or give another path"
+        ) from None
+    finally:
+        unlock(lock)
+    n_rows = len(rows)
     if stopped == "no more pairs":
         warnings.warn(
             f"the {len(texts)} sentences gave {n_rows} pairs, not n_pairs={n_pairs}: give more "
@@ -190,60 +211,137 @@ def harvest(
             UserWarning,
             stacklevel=2,
         )
-    return Harvest(n_rows, n_rows - len(done.pairs), stopped)
+    return Harvest(n_rows, n_rows - n_before, stopped)
 
 
 def _score(
     model: Any,
     texts: list[str],
     choice: PairChoice,
-    file: ScoreFile,
-    done: HarvestedPairs,
+    path: Path,
+    rows: list[tuple[str, str, float, str]],
     n_pairs: int,
     until: float,
     verbose: int,
 ) -> str:
-    """Score the chunks that are not in the file; return why it stopped."""
+    """Add rows for the pairs that are not in the file, and write it; return why it stopped."""
     from tqdm.auto import tqdm
 
-    kept = np.column_stack([done.pairs, done.splits])
+    place, n_written, written = 0, len(rows) if path.exists() else -1, time.monotonic()
     shown = {"desc": "harvest", "unit": " pairs", "disable": not verbose}
-    with tqdm(total=n_pairs, initial=min(len(kept), n_pairs), **shown) as bar:
-        for chunk in choice.chunks():
-            rows = [(texts[one], texts[other], SPLITS[split]) for one, other, split in chunk]
-            table = np.array(rows, dtype=object).reshape(-1, 3)
-            n_here = min(len(kept), len(rows))
-            if not np.array_equal(table[:n_here], kept[:n_here]):
-                raise ValueError(
-                    "path was begun with another encoder, which finds other neighbours; use that "
-                    "encoder, or another path"
-                )
-            kept, table = kept[n_here:], table[n_here:]
-            if not len(kept) and file.n_rows >= n_pairs:
-                return "done"
-            table = table[: n_pairs - file.n_rows]
-            if not len(table):
-                continue
-            if time.monotonic() >= until:
-                return "time"
-            scores = np.asarray(model.similarity(table[:, :2]), dtype=np.float64)
-            if not np.isfinite(scores).all():
-                raise ValueError("model gave a similarity that is not finite; its chunk is dropped")
-            file.append(zip(table[:, 0], table[:, 1], scores, table[:, 2], strict=True))
-            bar.update(len(table))
-            if file.n_rows >= n_pairs:
-                return "done"
-    return "no more pairs"
+    try:
+        with tqdm(total=n_pairs, initial=min(len(rows), n_pairs), **shown) as bar:
+            for chunk in choice.chunks():
+                table = [(texts[one], texts[other], SPLITS[split]) for one, other, split in chunk]
+                kept = [(*row[:2], row[3]) for row in rows[place : place + len(table)]]
+                if table[: len(kept)] != kept:
+                    raise ValueError(
+                        f"{path} was begun with other sentences, settings, random_state or "
+                        "encoder; continue it with the same, or give another path"
+                    )
+                place += len(kept)
+                new = table[len(kept) :][: max(0, n_pairs - len(rows))]
+                if new and time.monotonic() >= until:
+                    return "time"
+                if new:
+                    pairs = np.array([pair for *pair, _ in new], dtype=object)
+                    scores = np.asarray(model.similarity(pairs), dtype=np.float64)
+                    if not np.isfinite(scores).all():
+                        raise ValueError(
+                            "model gave a similarity that is not finite; its chunk is dropped"
+                        )
+                    for (one, other, split), score in zip(new, scores.tolist(), strict=True):
+                        rows.append((one, other, score, split))
+                    place += len(new)
+                    bar.update(len(new))
+                if place >= len(rows) >= n_pairs:
+                    return "done"
+                if time.monotonic() - written > SECONDS_BETWEEN:
+                    _write(path, rows, n_written)
+                    n_written, written = len(rows), time.monotonic()
+        return "no more pairs"
+    finally:
+        if len(rows) != n_written:
+            _write(path, rows, n_written)
 
 
-def _check_model(model: Any, done: HarvestedPairs) -> None:
-    """Raise an error if another model scored the rows of the file."""
-    if not len(done.pairs):
-        return
-    again = np.asarray(model.similarity(done.pairs[:2]))
-    if not np.allclose(again, done.scores[:2], atol=_TOLERANCE, rtol=0):
+def _write(path: Path, rows: list[tuple[str, str, float, str]], n_kept: int) -> None:
+    try:
+        with atomic_writer(path, newline="") as handle:
+            writer = csv.writer(handle, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            writer.writerows((*pair, f"{score:.6f}", split) for *pair, score, split in rows)
+    except OSError as error:
+        raise OSError(
+            f"{error}. Its {max(n_kept, 0)} pairs are kept; make room and harvest again with the "
+            "same arguments to continue"
+        ) from error
+
+
+def _rows_of(path: Path) -> list[tuple[str, str, float, str]]:
+    """Return the rows of the file of a harvest."""
+    try:
+        with open(path, encoding="utf-8", newline="") as handle:
+            reader = csv.reader(handle, strict=True)
+            if next(reader, None) != COLUMNS:
+                raise ValueError(f"its first line is not {','.join(COLUMNS)}")
+            rows = [(one, other, float(score), split) for one, other, score, split in reader]
+        if not all(np.isfinite(score) and split in SPLITS for *_, score, split in rows):
+            raise ValueError("a score is not finite, or a split has another name")
+    except (ValueError, csv.Error) as error:
         raise ValueError(
-            f"path holds scores of another model: its first pair has {done.scores[0]:.4f}, and "
+            f"{path} is not a file of harvested pairs, or is damaged: {error}; give another path, "
+            "or harvest again"
+        ) from error
+    return rows
+
+
+def read_harvest(path: str | os.PathLike[str]) -> HarvestedPairs:
+    r"""Read the scored pairs of a finished or unfinished `harvest`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The CSV file.
+
+    Returns
+    -------
+    harvested : HarvestedPairs
+        ``pairs``, ``scores`` and ``splits``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is not from `harvest`, or is damaged.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from estimators.contexts import read_harvest
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "pairs.csv"
+    ...     _ = path.write_text("text1,text2,score,split\nHi,Hello,0.7,train\n")
+    ...     harvested = read_harvest(path)
+    >>> harvested.pairs.tolist(), harvested.scores, harvested.splits
+    ([['Hi', 'Hello']], array([0.7]), array(['train'], dtype=object))
+    """
+    place = Path(path).expanduser()
+    if not place.is_file():
+        raise FileNotFoundError(f"path: there is no file {os.fspath(path)!r}; harvest writes one")
+    table = np.array(_rows_of(place), dtype=object).reshape(-1, len(COLUMNS))
+    return HarvestedPairs(table[:, :2], table[:, 2].astype(np.float64), table[:, 3])
+
+
+def _check_model(model: Any, rows: list[tuple[str, str, float, str]]) -> None:
+    """Raise an error if another model scored the first rows of the file."""
+    if not rows:
+        return
+    again = np.asarray(model.similarity(np.array([row[:2] for row in rows], dtype=object)))
+    if not np.allclose(again, [row[2] for row in rows], atol=_TOLERANCE, rtol=0):
+        raise ValueError(
+            f"path holds scores of another model: its first pair has {rows[0][2]:.4f}, and "
             f"{again[0]:.4f} by this one; give that model, or another path"
         )
 
