@@ -17,6 +17,7 @@ _GONE = {
         *("generator_learning_rate", "validation_fraction", "n_retrieved", "n_ranked"),
         *("sides", "interaction", "discriminator_seconds"),
     ),
+    "ContextRegressor": ("reference",),
     "DuplicateClassifier": (
         *("_domain", "_familiarity", "_training_similarity", "_untrained", "untrained_share_"),
     ),

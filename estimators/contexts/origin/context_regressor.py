@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -29,13 +28,12 @@ from estimators.inputs import (
     check_integer,
     check_pair_scores,
     check_pairs,
-    check_texts,
     check_verbose,
     tags_of_texts,
 )
 from estimators.inspection import ContextExplanation
 from estimators.persistence import savable
-from estimators.training import units_of
+from estimators.training import retired, units_of
 from film.contexts import combine_terms, context_shares
 
 KEPT_CONTEXTS = 50
@@ -43,11 +41,14 @@ KEPT_CONTEXTS = 50
 CENTRES = ("raw", "contexts", "reference", "whitened")
 METHODS = ("contexts_of", "terms", "levels", "reference_terms", "context_texts")
 """Methods that a model of contexts has."""
+N_REFERENCE = 8
+"""Sentences of the corpus whose mean terms centre scores."""
 LEAST_WORDS = 5
 """Least number of words of a reference sentence from the corpus."""
 
 
 @savable
+@retired("reference")
 class ContextRegressor(RegressorMixin, BaseEstimator):
     """Compare two sentences by how well they fit the same contexts, and explain why.
 
@@ -67,16 +68,10 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
     centre : {"raw", "contexts", "reference", "whitened"}, default="whitened"
         What to subtract from the scores before the cosine. Log-probabilities are all negative, so
         all raw cosines are close to 1. "raw": nothing, as Eq. 4 is printed. "contexts": each
-        sentence's mean over the contexts. "reference": the mean of the reference sentences in each
-        context. "whitened": for the discriminator's term, each sentence's mean over the fixed set
-        and the mean of 500 sentences of the corpus in each context; the result is whitened
-        (`film.contexts.whiten_scores`). For the generators' terms, as "reference", then
-        "contexts".
-    reference : int or array-like of str, default=8
-        Reference sentences, which should be like the sentences to be compared, or a number of
-        sentences to take from the corpus. Used for "reference", and for "whitened" if generators
-        have a weight. Each reference sentence is scored in the contexts of every text, so 8 of them
-        take about five times as long.
+        sentence's mean over the contexts. "reference": the mean of 8 sentences of the corpus in
+        each context. "whitened": for the discriminator's term, each sentence's mean over the fixed
+        set and the mean of 500 sentences of the corpus in each context; the result is whitened
+        (`film.contexts.whiten_scores`). For the generators' terms, as "reference", then "contexts".
     weights : array-like of float, shape (4,), default=None
         λ of Eq. 3, for choosing contexts and for scoring sentences. None: the model's weights.
     verbose : int, default=0
@@ -89,7 +84,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
     weights_ : ndarray of float64, shape (4,)
         λ of Eq. 3.
     reference_ : list of str
-        The reference sentences; empty if they are not used.
+        Sentences of the corpus for ``centre``; empty if none are used.
     slope_, intercept_ : float
         Least squares line from similarity to the y of `fit`; 1 and 0 without y. Of more than 10,000
         pairs, 10,000 are used, evenly by y.
@@ -124,14 +119,12 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         *,
         n_contexts: Any = None,
         centre: str = "whitened",
-        reference: Any = 8,
         weights: Any = None,
         verbose: int = 0,
     ) -> None:
         self.context_model = context_model
         self.n_contexts = n_contexts
         self.centre = centre
-        self.reference = reference
         self.weights = weights
         self.verbose = verbose
 
@@ -168,7 +161,9 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
             check_integer("n_contexts", self.n_contexts, 1)
         check_choice("centre", self.centre, CENTRES)
         weights = check_weights(model.weights if self.weights is None else self.weights)
-        reference = self._checked_reference(model, weights)
+        generates = weights[1:].any() and getattr(model, "generators_", None) != []
+        uses = self.centre == "reference" or (self.centre == "whitened" and generates)
+        reference = corpus_sentences(model.corpus_, N_REFERENCE) if uses else []
         if self.weights is not None:
             model = shared_copy(model).set_params(weights=weights.tolist())
         check_verbose(self.verbose)
@@ -293,24 +288,6 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         tags = tags_of_texts(super().__sklearn_tags__())
         tags.target_tags.required = False
         return tags
-
-    def _checked_reference(self, model: Any, weights: NDArray[np.float64]) -> list[str]:
-        """Return the reference sentences, or an empty list if the centre needs none."""
-        generates = bool(weights[1:].any()) and getattr(model, "generators_", None) != []
-        uses = self.centre == "reference" or (self.centre == "whitened" and generates)
-        if self.reference is None or isinstance(self.reference, (Integral, Real)):
-            n = check_integer("reference", self.reference, 1)
-            return corpus_sentences(model.corpus_, n) if uses else []
-        texts = check_texts(self.reference, "reference", encodable=True)
-        for place, text in enumerate(texts):
-            if not has_words(text):
-                raise ValueError(f"reference[{place}] = {text!r} has no words; leave it out")
-        if not uses:
-            raise ValueError(
-                f"reference holds {len(texts)} texts, but centre={self.centre!r} does not use "
-                "them; give centre='reference', or leave them out"
-            )
-        return texts
 
     def _similarities(
         self,

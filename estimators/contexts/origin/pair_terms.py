@@ -90,11 +90,7 @@ def terms_of_pairs(
         if caught and not warned:
             warnings.warn(caught[0].message, stacklevel=6)
             warned = True
-        partners = {text: set() for text in texts}
-        for one, other in block:
-            partners[one].add(other)
-            partners[other].add(one)
-        asked = [(text, other) for text in texts for other in sorted(partners[text])]
+        asked = sorted({each for pair in block for each in (pair, pair[::-1])})
         found = _terms(model, [(other, known[text].contexts) for text, other in asked])
         across = dict(zip(asked, found, strict=True))
         for one, other in block:

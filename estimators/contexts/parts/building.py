@@ -168,7 +168,7 @@ def _discriminator(
     centres = corpus.centres()
     data = network, table, fixed, corpus.documents, corpus.codes
     task, test = (
-        DiscriminatorTask(*data, rows, seed=seed)
+        DiscriminatorTask(*data, rows, seed)
         for rows in split_centres(centres, corpus.documents, seed)
     )
     evaluate = test.held_out_loss if len(test.centres) else None

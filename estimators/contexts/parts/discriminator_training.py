@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ def sentence_states(network: Any, tokens: Any, fixed: Any) -> Any:
     return torch.cat(parts, dim=1)
 
 
+@dataclass
 class DiscriminatorTask:
     """Batches and loss of a discriminator, for `train_network`.
 
@@ -64,20 +66,13 @@ class DiscriminatorTask:
         Seeds the order of centres.
     """
 
-    def __init__(
-        self,
-        network: Any,
-        table: Any,
-        fixed: Any,
-        documents: np.ndarray,
-        codes: np.ndarray,
-        centres: np.ndarray,
-        *,
-        seed: int,
-    ) -> None:
-        self.network, self.table, self.fixed = network, table, fixed
-        self.centres, self.documents, self.codes = centres, documents, codes
-        self.seed = seed
+    network: Any
+    table: Any
+    fixed: Any
+    documents: np.ndarray
+    codes: np.ndarray
+    centres: np.ndarray
+    seed: int
 
     def batches(self, epoch: int) -> list[np.ndarray]:
         """Return the rows of the centres of each batch; every centre is in one of them."""
