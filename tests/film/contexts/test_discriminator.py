@@ -195,19 +195,3 @@ def test_sentences_alike_fit_together():
     found = (head.left(left) + head.right(right)) @ head.centre(centre).T
     rest = (plain.left(left[:, :4]) + plain.right(right[:, :4])) @ plain.centre(centre[:, :4]).T
     torch.testing.assert_close(found, rest + 9 * (left + right)[:, 4:] @ centre[:, 4:].T)
-
-
-def test_with_all_entries_alike_gain_and_bias_are_all_there_is():
-    head = Interaction(7, width=4, n_alike=7).double()
-    left, right, centre = torch.randn(3, 2, 7, dtype=torch.float64)
-
-    def logits():
-        return (head.left(left) + head.right(right)) @ head.centre(centre).T
-
-    assert {name for name, _ in head.named_parameters()} == {"root_gain", "bias"}
-    # A gain of 5, and as much is taken away.
-    torch.testing.assert_close(logits(), 5 * (left + right) @ centre.T - 5)
-    with torch.no_grad():
-        head.root_gain.fill_(3.0)
-        head.bias.fill_(-1.25)
-    torch.testing.assert_close(logits(), 9 * (left + right) @ centre.T - 1.25)

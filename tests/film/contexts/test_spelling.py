@@ -3,11 +3,9 @@
 import math
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 
 from film.contexts import N_RUNS, run_vectors, run_weights, spelling_states
-from film.contexts.corpus.spelling import ENTRIES
 
 
 def test_weights_are_logarithms_of_rarity_and_at_least_0():
@@ -19,28 +17,6 @@ def test_weights_are_logarithms_of_rarity_and_at_least_0():
     np.testing.assert_allclose(found[:6], expected, rtol=1e-6)
     # What no sentence holds is as rare as can be.
     np.testing.assert_allclose(found[6:], math.log(50), rtol=1e-6)
-
-
-def test_vectors_have_a_few_entries_of_either_sign():
-    vectors = run_vectors(100_000, random_state=3)
-    assert vectors.shape == (N_RUNS, 100_000) and vectors.dtype == np.float32
-    held = np.diff(vectors.indptr)
-    # Two of 8 entries in the same column of 100 000: 28 of them per run.
-    assert held.max() == ENTRIES and (held < ENTRIES).mean() < 2 * 28 / 100_000
-    assert set(np.unique(vectors.data)) <= {-2, -1, 0, 1, 2}
-    # Means of two million signs, and of as many columns.
-    assert abs(vectors.data.mean()) < 5 / np.sqrt(vectors.nnz)
-    assert abs(vectors.indices.mean() / 99_999 - 0.5) < 5 * 0.289 / np.sqrt(vectors.nnz)
-
-
-@pytest.mark.parametrize("size", [1, 64])
-def test_products_of_vectors_are_those_of_runs_on_average(size):
-    vectors = run_vectors(size, random_state=1)
-    squares = vectors.multiply(vectors).sum(axis=1)
-    # Pairs of entries meet in a column, with either sign: a variance of 4 * 28 / size.
-    assert abs(squares.mean() - ENTRIES) <= 5 * np.sqrt(4 * 28 / size / N_RUNS)
-    of_two = vectors[:-1].multiply(vectors[1:]).sum(axis=1)
-    assert abs(of_two.mean()) <= 5 * ENTRIES / np.sqrt(size * N_RUNS)
 
 
 def counts_of(n_texts=12, n_runs=40, seed=0):

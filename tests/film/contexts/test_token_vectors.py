@@ -51,17 +51,5 @@ def test_vectors_factorise_positive_information():
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
 
 
-def test_words_of_the_same_company_are_close():
-    rng = np.random.default_rng(0)
-    rows = []
-    for _ in range(300):
-        world = rng.integers(2)
-        rows.append([rng.integers(5) + 5 * world for _ in range(6)])
-    vectors = word_vectors(np.ravel(rows), np.arange(301) * 6, 11, 3, random_state=0)
-    products = vectors @ vectors.T
-    assert products[:5, :5].min() > products[:5, 5:].max() + 0.5
-    assert not vectors[10].any()
-
-
 def test_no_word_has_a_neighbour():
     assert not word_vectors([1, 2], [0, 1, 2], 3, 4).any()
