@@ -49,21 +49,22 @@ GENERAL_FEATURES: dict[str, int] = {
 }
 """Names of the features, and the sign of their weights."""
 
-_BY_COVERAGE = ("replaced", "doubtful spelling", *(f"{name} differs" for name in DIFFERENCES))
+_BY_COVERAGE = (
+    "doubtful spelling",
+    *(f"{name} differs" for name in ("negation", "antonym", "choice", "order")),
+)
 
 MEANING_FEATURES: dict[str, int] = {
     "meaning": 1,
     "meaning or coverage": 1,
     "only one replaced": -1,
-    "number shared": 1,
-    "code shared": 1,
     **{f"{name}, by coverage": -1 for name in _BY_COVERAGE},
     "any difference, by coverage": -1,
     "nothing shared": -1,
 }
 """As `GENERAL_FEATURES`, for sentences with an encoder.
 
-Its cosine replaces shared words, and differences count only if much else is shared.
+Its cosine replaces shared words, and differences count only if nearly all else is shared.
 """
 
 NOTHING_SHARED = -4.0
@@ -71,6 +72,9 @@ NOTHING_SHARED = -4.0
 
 Candidates of public tables share more, so they cannot show it.
 """
+
+_COVERAGE_POWER = 1.25
+"""Makes shared words count less than the same share of meaning."""
 
 _SHARED = 0.15
 """What pairs share if "nothing shared" is 0: coverage of the longer text, cosine or meaning."""
@@ -113,16 +117,16 @@ def general_weights(meaning: bool = False) -> GeneralWeights:
     return GeneralWeights(np.array([saved["weights"][name] for name in names]), saved["intercept"])
 
 
-def record_share(number_share: float) -> float:
+def record_share(number_share: Any) -> Any:
     """Return how much a table is one of records, 0 to 1, and not of sentences.
 
     Parameters
     ----------
-    number_share : float
+    number_share : float or ndarray of float
         Share of numbers and codes among the words of the table: from 0.03 to 0.13, the result
         rises from 0 to 1.
     """
-    return float(np.clip((number_share - 0.03) / 0.1, 0, 1))
+    return np.clip((number_share - 0.03) / 0.1, 0, 1)
 
 
 def general_log_odds(
@@ -210,10 +214,10 @@ def meaning_features(pairs: Floats, cosines: Floats, meanings: Floats) -> Floats
     longer, apart = values["coverage of the longer"], values["coverage apart"]
     values["doubtful spelling"] = np.minimum(5 * values["doubtful spelling"], 1)
     differs = np.max([values[f"{name} differs"] for name in DIFFERENCES], axis=0)
-    values |= {f"{name}, by coverage": values[name] * apart**2 for name in _BY_COVERAGE}
-    values["any difference, by coverage"] = differs * apart**2
+    values |= {f"{name}, by coverage": values[name] * apart**4 for name in _BY_COVERAGE}
+    values["any difference, by coverage"] = differs * apart**4
     values["meaning"] = meanings
-    values["meaning or coverage"] = np.maximum(meanings, longer)
+    values["meaning or coverage"] = np.maximum(meanings, longer**_COVERAGE_POWER)
     values["nothing shared"] = _nothing_shared(longer, np.maximum(cosines, meanings))
     return np.column_stack([values[name] for name in MEANING_FEATURES])
 

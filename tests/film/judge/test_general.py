@@ -78,15 +78,19 @@ def slow_meaning(row, cosine, meaning):
     shared = max(longer, cosine, meaning)
     return {
         "meaning": meaning,
-        "meaning or coverage": max(meaning, longer),
+        "meaning or coverage": max(meaning, longer**1.25),
         "only one replaced": x["only one replaced"],
-        "number shared": x["number shared"],
-        "code shared": x["code shared"],
         **{
-            f"{name}, by coverage": apart * apart * x[name]
-            for name in ("replaced", "doubtful spelling", *differs)
+            f"{name}, by coverage": apart**4 * x[name]
+            for name in (
+                "doubtful spelling",
+                "negation differs",
+                "antonym differs",
+                "choice differs",
+                "order differs",
+            )
         },
-        "any difference, by coverage": apart * apart * max(x[name] for name in differs),
+        "any difference, by coverage": apart**4 * max(x[name] for name in differs),
         "nothing shared": 1 - shared / 0.15 if shared < 0.15 else 0,
     }
 
