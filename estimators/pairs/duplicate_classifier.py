@@ -191,8 +191,10 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     Log-odds are those of the final model and, with a share λ, those of the general formula
     (`film.judge.GeneralWeights`), which no label trained; the labels give it an offset and a slope:
     ``(1 − λ) · stack + λ · general``. λ is 0.1 for pairs like the training pairs and rises to 1, as
-    `familiarity` falls to 0. If a member is an encoder that learns nothing, its cosine counts as
-    much as the formula.
+    `familiarity` falls to 0. If a member is an encoder that learns nothing, the formula is that
+    with an encoder. If the training texts are sentences and there is a ``neighbourhood``, λ also
+    rises as the density around the encoder's vectors falls from its median in the training pairs,
+    to 1 at the 0.05 quantile.
 
     Examples
     --------
@@ -319,7 +321,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             final = fit_final(final, columns, inputs, labels, copies, routed["final_estimator"])
             stage("final model", final_steps)
             stage("training texts", 0)
-            general = GeneralSide(problem, columns, inputs)
+            general = GeneralSide(problem, columns, inputs, fitted, near)
             self._general = general.scaled(inputs, fitted, near, labels, weights)
             stage("training texts", text_steps)
 
@@ -706,8 +708,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Returns
         -------
         familiarity : ndarray of float64, shape (n_pairs,)
-            From 0 to 1. At 1 the stack decides, at 0 the general formula alone. Of pairs like the
-            training pairs, fewer than 5 % have 0.5 or less.
+            From 0 to 1. At 1 the stack decides, unless an encoder finds few training texts near, at
+            0 the general formula alone. Of pairs like the training pairs, fewer than 5 % have 0.5
+            or less.
 
         Notes
         -----

@@ -8,15 +8,25 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import normalize
 
 from estimators.inputs import as_texts, distinct_texts, pack, transformed_by_words, unpack
 from estimators.pairs.lexical import COSINE_NAMES, character_counts
 from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.encodings import frozen_start
-from estimators.pairs.stack.members import is_predictor, with_columns
+from estimators.pairs.stack.members import EMBEDDER_COLUMNS, embed, is_predictor, with_columns
 from estimators.persistence import savable
 from film.compare import WordRarity, comparable_tokens, pair_features
-from film.judge import AdjacentWords, general_features, general_weights
+from film.judge import (
+    UNRELATED_TEXTS,
+    AdjacentWords,
+    base_cosine,
+    centred_cosines,
+    general_features,
+    general_weights,
+    meaning_features,
+    record_share,
+)
 from film.pairs import pair_cosines
 from film.text import token_text
 
@@ -25,6 +35,19 @@ NAMES = ("general formula", "familiarity")
 
 SHARE = 0.1
 """Share of the general formula in the log-odds of familiar pairs, which it does not harm."""
+
+SPARSE, DENSE = 0.05, 0.5
+"""Quantiles of an encoder's densities of training pairs; between them the share rises.
+
+Chosen on classifiers fitted to Quora and walmart-amazon: a wider range costs accuracy on pairs like
+the training pairs. Among records it costs accuracy at any width.
+"""
+
+N_WORDS, NUMBER_SHARE = 20, 0.03
+"""Words that are added to those of an unfamiliar pair, and the share of numbers among them.
+
+So one number hardly makes a short sentence a record.
+"""
 
 FAMILIAR, UNFAMILIAR = 0.97, 0.995
 """Quantiles of the rarity of training pairs, from which familiarity falls from 1 to 0.
@@ -77,6 +100,10 @@ class GeneralSide:
         Names of the final model's inputs. The formula takes the character cosine from them.
     inputs : ndarray of float64, shape (n_pairs, n_inputs)
         Inputs of the training pairs.
+    members : list of (str, estimator)
+        Fitted members. The formula takes its cosines of meaning from the first frozen encoder.
+    neighbourhood : int or None
+        As in `DuplicateClassifier`.
 
     Attributes
     ----------
@@ -84,26 +111,43 @@ class GeneralSide:
         Columns of the training pairs, with familiarity measured without their linked texts.
     """
 
-    cosines: list[int]
-    means: np.ndarray
-    deviations: np.ndarray
+    training: np.ndarray
     slope: float
     offset: float
+    cosine: int | None
+    density: int | None
+    densities: np.ndarray
 
-    def __init__(self, problem: PairProblem, names: list[str], inputs: np.ndarray) -> None:
+    def __init__(
+        self,
+        problem: PairProblem,
+        names: list[str],
+        inputs: np.ndarray,
+        members: list[tuple[str, Any]],
+        neighbourhood: int | None,
+    ) -> None:
         used, codes = np.unique(problem.codes, return_inverse=True)
         codes = codes.reshape(problem.codes.shape)
         texts = [problem.texts[code] for code in used]
         tokens = [comparable_tokens(text) for text in texts]
         self._words: AdjacentWords | None = AdjacentWords.of_texts(tokens)
         self._packed: Any = None
+        self.number_share = self._words.rarity.number_share
         self._characters = None
         if COSINE_NAMES[-1] not in names:
             self._characters = character_counts([token_text(text) for text in texts])
         rarities = self._words.rarities(tokens, problem.groups[used])[codes].mean(axis=1)
         self.limits = np.quantile(rarities, [FAMILIAR, UNFAMILIAR])
-        odds = self._log_odds(problem.pairs, names, inputs)
-        self.training = np.column_stack([odds, self._familiarity(rarities)])
+        self._known = self._familiarity(rarities)
+        encoders = {name: member for name, member in members if _is_encoder(member)}
+        self.encoder = next(iter(encoders), None)
+        self._find_columns(members, neighbourhood)
+        self.base = 0.0
+        if self.encoder is not None:
+            unrelated = embed(encoders[self.encoder], list(UNRELATED_TEXTS))
+            self.base = base_cosine(normalize(unrelated))
+        shares = self._number_shares(self._known, tokens, codes)
+        self._odds = self._log_odds(problem.pairs, names, inputs, shares)
 
     def __getstate__(self) -> dict[str, Any]:
         """Store counts as arrays."""
@@ -137,41 +181,33 @@ class GeneralSide:
         labels: np.ndarray,
         weights: Any,
     ) -> GeneralSide:
-        """Return a copy with the slope and offset that the labels of the training pairs give.
-
-        If a member is a frozen encoder, its cosine and the formula count equally, in standard
-        deviations.
-        """
+        """Return a copy for some of the members, on the scale of the training pairs' labels."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
-        other.cosines = [
-            columns[0]
-            for _, member, columns in with_columns(members, neighbourhood)
-            if not is_predictor(member) and frozen_start(member)[1] is None
-        ][:1]
-        found = other._evidence(np.column_stack([inputs, self.training]))
-        other.means, spread = found.mean(axis=0), found.std(axis=0)
-        other.deviations = np.where(spread > 0, spread, 1.0)
-        score = other._score(np.column_stack([inputs, self.training]))
-        other.slope, other.offset = _line(score, labels, weights)
+        other._find_columns(members, neighbourhood)
+        odds = self._odds[:, -1 if other.cosine is not None else 0]
+        other.training = np.column_stack([odds, self._known])
+        other.slope, other.offset = _line(odds, labels, weights)
+        if other.density is not None:
+            other.densities = np.quantile(inputs[:, other.density], [SPARSE, DENSE])
         return other
 
     def columns(self, pairs: np.ndarray, names: list[str], inputs: np.ndarray) -> np.ndarray:
         """Return the formula's log-odds and the familiarity of pairs, (n, 2)."""
-        return np.column_stack([self._log_odds(pairs, names, inputs), self.familiarity(pairs)])
+        familiarity, tokens, codes = self._familiarity_and_tokens(pairs)
+        shares = self._number_shares(familiarity, tokens, codes)
+        return np.column_stack([self._log_odds(pairs, names, inputs, shares)[:, -1], familiarity])
 
     def familiarity(self, pairs: np.ndarray) -> np.ndarray:
         """Return from 0 to 1 how much pairs are like the training texts, (n,)."""
-        texts, codes = distinct_texts(pairs)
-        rarities = self.words.rarities([comparable_tokens(text) for text in texts])
-        return self._familiarity(rarities[codes].mean(axis=1))
+        return self._familiarity_and_tokens(pairs)[0]
 
     def mixed(self, p: np.ndarray, inputs: np.ndarray) -> np.ndarray:
         """Move the final model's probabilities towards the formula, in log-odds.
 
         ``inputs`` end with the columns of `columns`.
         """
-        return _mixed(p, self.offset + self.slope * self._score(inputs), inputs[:, -1])
+        return self._mixed(p, self.offset + self.slope * inputs[:, -2], inputs)
 
     def mixed_out_of_fold(
         self,
@@ -183,39 +219,84 @@ class GeneralSide:
     ) -> np.ndarray:
         """Move probabilities of the training pairs, each fold by the labels of the others."""
         inputs = np.column_stack([inputs, self.training])
-        score, odds = self._score(inputs), np.empty(len(p))
+        score, odds = inputs[:, -2], np.empty(len(p))
         for fold in np.unique(fold_of_row):
             held = fold_of_row == fold
             given = None if weights is None else np.asarray(weights)[~held]
             slope, offset = _line(score[~held], labels[~held], given)
             odds[held] = offset + slope * score[held]
-        return _mixed(p, odds, inputs[:, -1])
+        return self._mixed(p, odds, inputs)
 
-    def _score(self, inputs: np.ndarray) -> np.ndarray:
-        return ((self._evidence(inputs) - self.means) / self.deviations).mean(axis=1)
+    def _mixed(self, p: np.ndarray, general: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+        """Mix log-odds of the final model and of the formula, on the scale of the labels."""
+        unlike = 1 - inputs[:, -1]
+        if self.density is not None:
+            sparse, dense = self.densities
+            sparseness = (dense - inputs[:, self.density]) / max(dense - sparse, 1e-9)
+            sentences = 1 - record_share(self.number_share)
+            unlike = np.maximum(unlike, sentences * np.clip(sparseness, 0, 1))
+        share = SHARE + (1 - SHARE) * unlike
+        trained = logit(np.clip(p, 1e-6, 1 - 1e-6))
+        return expit((1 - share) * trained + share * general)
 
-    def _evidence(self, inputs: np.ndarray) -> np.ndarray:
-        return inputs[:, [*self.cosines, inputs.shape[1] - 2]]
+    def _find_columns(self, members: list[tuple[str, Any]], neighbourhood: int | None) -> None:
+        """Find the encoder's cosine and density among the final model's inputs."""
+        self.cosine = self.density = None
+        for name, _, columns in with_columns(members, neighbourhood):
+            if name == self.encoder:
+                self.cosine = columns[0]
+                self.density = None if neighbourhood is None else columns[len(EMBEDDER_COLUMNS)]
+
+    def _familiarity_and_tokens(
+        self, pairs: np.ndarray
+    ) -> tuple[np.ndarray, list[list[str]], np.ndarray]:
+        texts, codes = distinct_texts(pairs)
+        tokens = [comparable_tokens(text) for text in texts]
+        return self._familiarity(self.words.rarities(tokens)[codes].mean(axis=1)), tokens, codes
 
     def _familiarity(self, rarities: np.ndarray) -> np.ndarray:
         low, high = self.limits
         return 1 - np.clip((rarities - low) / max(high - low, 1e-9), 0, 1)
 
-    def _log_odds(self, pairs: np.ndarray, names: list[str], inputs: np.ndarray) -> np.ndarray:
+    def _number_shares(
+        self, familiarity: np.ndarray, tokens: list[list[str]], codes: np.ndarray
+    ) -> np.ndarray:
+        """Return the share of numbers among the words of texts of each pair's kind, (n,).
+
+        It is that of the training texts for familiar pairs. For others it is that of their own
+        words and of twenty words of sentences.
+        """
+        n_numbers = [sum(any(map(str.isdigit, word)) for word in text) for text in tokens]
+        numbers, words = (
+            np.array(counts)[codes].sum(axis=1) for counts in (n_numbers, [*map(len, tokens)])
+        )
+        own = (numbers + N_WORDS * NUMBER_SHARE) / (words + N_WORDS)
+        return familiarity * self.number_share + (1 - familiarity) * own
+
+    def _log_odds(
+        self, pairs: np.ndarray, names: list[str], inputs: np.ndarray, shares: np.ndarray
+    ) -> np.ndarray:
+        """Return the formula's log-odds without and, if there is one, with the encoder."""
         if self._characters is None:
             cosines = inputs[:, names.index(COSINE_NAMES[-1])]
         else:
             texts, codes = distinct_texts(pairs)
             spoken = as_texts([token_text(text) for text in texts])
             cosines = pair_cosines(transformed_by_words(self._characters, spoken), codes)
-        rarity = self.words.rarity
         # In one order, so that sums are equal to the bit.
         first, second = (side.tolist() for side in np.sort(pairs, axis=1).T)
-        alone = pair_features(first, second, rarity)
+        alone = pair_features(first, second, self.words.rarity)
         # Neighbours are those of a table, and a pair alone has none.
         nearest = np.zeros((len(pairs), 2))
-        features = general_features(alone, cosines, nearest, rarity.number_share)
-        return general_weights().log_odds(features)
+        features = general_features(alone, cosines, nearest, self.number_share)
+        odds = general_weights().log_odds(features)
+        if self.cosine is None:
+            return odds[:, None]
+        meanings = centred_cosines(inputs[:, self.cosine], self.base)
+        features = meaning_features(alone, cosines, meanings)
+        share = record_share(shares)
+        both = share * odds + (1 - share) * general_weights(True).log_odds(features)
+        return np.column_stack([odds, both])
 
 
 def _line(score: np.ndarray, labels: np.ndarray, weights: Any) -> tuple[float, float]:
@@ -224,7 +305,5 @@ def _line(score: np.ndarray, labels: np.ndarray, weights: Any) -> tuple[float, f
     return max(0.0, float(line.coef_[0, 0])), float(line.intercept_[0])
 
 
-def _mixed(p: np.ndarray, general: np.ndarray, familiarity: np.ndarray) -> np.ndarray:
-    share = SHARE + (1 - SHARE) * (1 - familiarity)
-    trained = logit(np.clip(p, 1e-6, 1 - 1e-6))
-    return expit((1 - share) * trained + share * general)
+def _is_encoder(member: Any) -> bool:
+    return not is_predictor(member) and frozen_start(member)[1] is None

@@ -18,6 +18,7 @@ from estimators import (
     save_model,
 )
 from film.datasets import make_question_pairs
+from film.judge import UNRELATED_TEXTS
 
 DATA = make_question_pairs(60, random_state=0)
 HASHES = HashingVectorizer(n_features=64, analyzer="char_wb", ngram_range=(2, 3))
@@ -57,8 +58,10 @@ def test_members_that_begin_with_the_same_object_share_its_vectors():
     given = Foreign()
     members = [("cosine", given), ("film", make_pipeline(AnyEncoder(given), FILM(4, rank=20)))]
     model = DuplicateClassifier(members, cv=2).fit(DATA.pairs, DATA.y)
-    # Both members in all folds, and the sample behind explanations; each load tries one text.
-    assert [size > 1 for size in given.sizes].count(True) == 2
+    # All texts of both members, those of near copies, and those by which the general formula
+    # centres cosines; each load tries one text.
+    assert [size > 1 for size in given.sizes].count(True) == 3
+    assert given.sizes.count(len(UNRELATED_TEXTS)) == 1
     assert max(given.sizes) == len(set(DATA.pairs.ravel()))
     assert model.members_[0][1].encoder is given
 

@@ -14,7 +14,6 @@ from estimators import (
     FILM,
     DuplicateClassifier,
     DuplicateFinder,
-    SentenceEncoder,
     UnfamiliarTextsWarning,
     disjoint_pairs_split,
     fast_duplicates,
@@ -26,7 +25,13 @@ from estimators.pairs import duplicate_probabilities
 from estimators.pairs.stack import general_side
 from film.compare import WordRarity, comparable_tokens, pair_features
 from film.datasets import make_documents, make_question_pairs
-from film.judge import general_features, general_weights
+from film.judge import (
+    UNRELATED_TEXTS,
+    base_cosine,
+    general_features,
+    general_weights,
+    meaning_features,
+)
 
 DATA = make_question_pairs(420, random_state=0)
 N = 300
@@ -65,10 +70,8 @@ def test_log_odds_are_those_of_the_stack_and_of_the_formula(model, familiarity):
     inputs = columns(model, NEW)
     odds = general_by_hand(model, NEW)
     assert inputs[:, -2] == pytest.approx(odds, abs=1e-9)
-    training = general_by_hand(model, DATA.pairs[:N])
-    z = ((training - training.mean()) / training.std())[:, None]
-    line = LogisticRegression().fit(z, LABELS[:N])
-    u = line.decision_function(((odds - training.mean()) / training.std())[:, None])
+    line = LogisticRegression().fit(general_by_hand(model, DATA.pairs[:N])[:, None], LABELS[:N])
+    u = line.decision_function(odds[:, None])
     stack = logit(model.final_estimator_.predict_proba(inputs[:, :-2])[:, 1])
     inputs[:, -1] = familiarity
     share = 0.1 + 0.9 * (1 - familiarity)
@@ -152,7 +155,7 @@ def test_probabilities_out_of_fold_are_moved_like_others(model):
     finally:
         model._general = general
     inputs = np.column_stack([model.out_of_fold_, general.training])
-    score, labels = general._score(inputs), model._record.labels
+    score, labels = inputs[:, -2], model._record.labels
     expected = np.empty(N)
     for fold in range(model._record.fold_of_row.max() + 1):
         held = model._record.fold_of_row == fold
@@ -182,17 +185,79 @@ def test_without_lexical_features_the_formula_counts_characters_itself(model):
     assert columns(plain, NEW)[:, -2] == pytest.approx(columns(model, NEW)[:, -2], abs=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:.*tokens unknown to the model")
-def test_the_cosine_of_an_encoder_counts_as_much_as_the_formula(tiny_model):
-    members = [("cosine", SentenceEncoder(tiny_model, max_length=32))]
-    model = DuplicateClassifier(members, cv=2).fit(DATA.pairs[:80], LABELS[:80])
-    side, inputs = model._general, columns(model, NEW)
-    column = model.feature_names_out_.index("cosine: cosine")
-    known = np.column_stack([model.out_of_fold_, side.training])[:, [column, -2]]
-    z = ((inputs[:, [column, -2]] - known.mean(axis=0)) / known.std(axis=0)).mean(axis=1)
-    inputs[:, -1] = 0
-    found = logit(model._mixed(inputs)[:, 1])
-    assert found == pytest.approx(side.offset + side.slope * z, abs=1e-8)
+def encode(texts):
+    """Count letters, and digits as one more."""
+    counts = [[text.lower().count(letter) for letter in "aeioustr"] for text in texts]
+    return np.column_stack([counts, [sum(map(str.isdigit, text)) for text in texts]]) + 0.01
+
+
+def units(texts):
+    vectors = encode(texts)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def encoded():
+    return DuplicateClassifier([("letters", encode)], cv=2, neighbourhood=3).fit(
+        DATA.pairs[:N], LABELS[:N]
+    )
+
+
+SENTENCES = np.array([*pairwise(PROSE[:30])], dtype=object)
+ROWS = np.array([("A-31 x 200 4 mm", "B-31 x 200 5 mm"), ("1998 2 10", "1998 2 11")], dtype=object)
+
+
+@pytest.mark.parametrize(("pairs", "least"), [(SENTENCES, 0), (ROWS, 0.5)])
+def test_the_cosine_of_an_encoder_counts_as_far_as_the_pair_is_of_sentences(encoded, pairs, least):
+    inputs = columns(encoded, pairs)
+    base = base_cosine(units(UNRELATED_TEXTS))
+    cosines = (units(pairs[:, 0]) * units(pairs[:, 1])).sum(axis=1)
+    texts = sorted(set(DATA.pairs[:N].flat))
+    rarity = WordRarity(map(comparable_tokens, texts))
+    alone = pair_features(pairs[:, 0].tolist(), pairs[:, 1].tolist(), rarity)
+    characters = inputs[:, encoded.feature_names_out_.index("character cosine")]
+    meanings = np.maximum(cosines - base, 0) / (1 - base)
+    by_meaning = general_weights(True).log_odds(meaning_features(alone, characters, meanings))
+    words = [[*comparable_tokens(a), *comparable_tokens(b)] for a, b in pairs]
+    numbers = [sum(any(c.isdigit() for c in word) for word in of) for of in words]
+    shares = [(n + 0.6) / (len(of) + 20) for n, of in zip(numbers, words, strict=True)]
+    known = inputs[:, -1]
+    shares = known * rarity.number_share + (1 - known) * np.array(shares)
+    records = np.clip((shares - 0.03) / 0.1, 0, 1)
+    assert (records >= least).all() and (least > 0 or records.max() < 0.5)
+    odds = records * general_by_hand(encoded, pairs) + (1 - records) * by_meaning
+    assert inputs[:, -2] == pytest.approx(odds, abs=1e-5)
+
+
+def test_the_formula_counts_more_where_an_encoder_finds_few_training_texts_near(encoded):
+    inputs, side = columns(encoded, NEW), copy.copy(encoded._general)
+    side.number_share = 0.01
+    names = encoded.feature_names_out_
+    density = names.index("letters: density on the sparser side")
+    sparse, dense = np.quantile(encoded.out_of_fold_[:, density], [0.05, 0.5])
+    inputs[:, -1] = 1
+    p = encoded.final_estimator_.predict_proba(inputs[:, :-2])[:, 1]
+    stack = logit(p)
+    u = side.offset + side.slope * inputs[:, -2]
+    for value, share in [(dense, 0.1), ((sparse + dense) / 2, 0.55), (sparse, 1.0)]:
+        inputs[:, density] = value
+        found = logit(side.mixed(p, inputs))
+        assert found == pytest.approx((1 - share) * stack + share * u, abs=1e-8)
+    # Tables of records have rare texts too.
+    side.number_share = 0.5
+    assert logit(side.mixed(p, inputs)) == pytest.approx(0.9 * stack + 0.1 * u, abs=1e-8)
+
+
+def test_without_its_encoder_a_pruned_classifier_has_the_formula_of_words():
+    members = [("letters", encode), ("words", fast_duplicates().members[1][1])]
+    whole = DuplicateClassifier(members, cv=2, neighbourhood=3).fit(DATA.pairs[:N], LABELS[:N])
+    less, same = whole.pruned(["words"]), whole.pruned(["letters"])
+    odds = general_by_hand(less, NEW)
+    assert columns(less, NEW)[:, -2] == pytest.approx(odds, abs=1e-9)
+    assert columns(same, NEW)[:, -2] == pytest.approx(columns(whole, NEW)[:, -2], abs=1e-12)
+    assert np.abs(columns(whole, NEW)[:, -2] - odds).max() > 0.1
+    p = less.out_of_fold_probabilities()
+    assert np.isfinite(p).all() and less._general.density is None
 
 
 def test_a_handful_of_pairs_is_enough():
