@@ -18,6 +18,8 @@ from estimators.cli.options import (
     FOLDER,
     LABEL_COLUMNS,
     FiniteRange,
+    chosen_encoder,
+    compared_by_option,
     device_option,
     label_option,
     model_option,
@@ -27,7 +29,7 @@ from estimators.cli.options import (
     text_column_option,
 )
 from estimators.cli.writing import check_places, note_written
-from estimators.encoders import DTYPES, NO_ENCODER
+from estimators.encoders import DTYPES, NO_ENCODER, AnyEncoder
 from estimators.inputs import usable_folds
 from estimators.pairs import accurate_duplicates, fast_duplicates
 from estimators.persistence import save_model
@@ -43,6 +45,7 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
     epilog=examples(
         "film train train.csv --model duplicates.film",
         "film train pairs.tsv -1 left -2 right -l same -m duplicates.film --prior 0.17",
+        "film train train.csv --model duplicates.film --encoder auto",
         "film train train.csv --accurate --model accurate --cache work",
         "film train scored.csv --surrogate --model surrogate",
     ),
@@ -81,6 +84,7 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
     show_default=True,
     help="Cross-validation folds, which share no question.",
 )
+@compared_by_option
 @click.option(
     "--cache",
     type=FOLDER,
@@ -157,6 +161,7 @@ def train(
     seed: int,
     rank: int,
     folds: int,
+    encoder: str,
     cache: str | None,
     accurate: bool,
     light: bool,
@@ -241,6 +246,9 @@ def train(
         classifier = accurate_duplicates(encoder=start, cache=place, **options)
     else:
         classifier = fast_duplicates(**options)
+        name = chosen_encoder(encoder, len(set(texts.flat)))
+        if name is not None:
+            classifier.members.append(("cosine", AnyEncoder(name)))
     similar = _similar(more_duplicates, text1, text2, label, encoding)
     note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")
     classifier.fit(texts, y, similar)
@@ -271,16 +279,20 @@ def _check_kind(surrogate: bool, accurate: bool) -> None:
     context = click.get_current_context()
     wrong: dict[str, str] = {}
     if surrogate:
-        wrong = dict.fromkeys((*_OF_DUPLICATES, "accurate", "light"), "is not for --surrogate")
+        others = (*_OF_DUPLICATES, "accurate", "light", "encoder")
+        wrong = dict.fromkeys(others, "is not for --surrogate")
     else:
         wrong = dict.fromkeys(_OF_SURROGATES, "needs --surrogate")
         if not accurate:
             wrong |= dict.fromkeys(_OF_TRAINED, "needs --surrogate or --accurate")
             wrong["light"] = "needs --accurate"
-        elif context.params["light"]:
-            wrong |= dict.fromkeys(
-                _OF_TRAINED, "is of an encoder, and --light trains none; leave out one of the two"
-            )
+        else:
+            wrong["encoder"] = "is not for --accurate, which has an encoder: give --start"
+            if context.params["light"]:
+                wrong |= dict.fromkeys(
+                    _OF_TRAINED,
+                    "is of an encoder, and --light trains none; leave out one of the two",
+                )
     for name, fault in wrong.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} {fault}")

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from estimators import DuplicateFinder
+from estimators import DuplicateFinder, fast_duplicates, load_model
+from estimators.encoders import AnyEncoder
 from estimators.encoders import resolve as _resolve
 from tests.estimators.cli.commands import refused, run, write_csv
 
@@ -74,6 +75,29 @@ def test_questions_come_from_its_neighbours_too(place, tmp_path):
     assert ran.code == 0 and f"encoder {place / 'static'}, as given" in ran.err
     said = refused("label", place / "pairs.csv", "--labels", labels, "--encoder", place / "static")
     assert "--encoder finds pairs of a table of texts; leave it out" in said
+
+
+def test_a_trained_model_has_it_as_a_member(place, tmp_path):
+    rng = np.random.default_rng(0)
+    pairs = [" ".join(rng.choice(WORDS, 4)) for _ in range(60)]
+    rows = [[text, " ".join(rng.permutation(text.split())), 1] for text in pairs[:30]]
+    rows += [[first, second, 0] for first, second in zip(pairs[30:], pairs[:30], strict=True)]
+    table = write_csv(tmp_path / "train.csv", ["text1", "text2", "label"], rows)
+    train = ["train", table, "--rank", 5, "--folds", 2]
+    ran = run(*train, "-m", tmp_path / "m.film", "--encoder", place / "static")
+    assert ran.code == 0 and f"encoder {place / 'static'}, as given" in ran.err
+    model = load_model(tmp_path / "m.film")
+    assert [name for name, _ in model.members] == ["film", "words", "cosine"]
+    expected = fast_duplicates(rank=5, cv=2)
+    expected.members.append(("cosine", AnyEncoder(place / "static")))
+    texts = np.array([row[:2] for row in rows], dtype=object)
+    expected.fit(texts, [row[2] for row in rows])
+    assert model.predict_proba(texts) == pytest.approx(expected.predict_proba(texts))
+    scored = run("score", place / "pairs.csv", "-m", tmp_path / "m.film")
+    assert scored.code == 0, scored.err
+    for kind in ("--accurate", "--surrogate"):
+        said = refused("train", table, "-m", tmp_path / "n", "--encoder", place / "static", kind)
+        assert f"--encoder is not for {kind}" in said
 
 
 def test_auto_says_what_it_chose(place, monkeypatch):
