@@ -4,7 +4,7 @@
 compared on one sample, 400 pairs of STS-B test, seed 0, with |C_s| = 100, and intervals are of
 paired bootstrap draws; λ and settings are chosen on STS-B's and SICK's rows outside exclude.txt.
 Models, harvests and terms of Eq. 3 go into ``--work`` and are made once: tables are recombinations
-of the same terms, and an interrupted case goes on. Cases:
+of the same terms. Cases:
 
 origin         Origin from scratch on the sample: raw and centred, and TF-IDF of characters
 sizes          Table 7: size of C

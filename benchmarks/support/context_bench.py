@@ -176,11 +176,11 @@ class Bench:
         if model.generators_ and any(weights[1:]):
             settings.setdefault("reference", corpus_sentences(model.corpus_, N_REFERENCE))
         label = f"{name}-{sample.name}-{size}-{fingerprint(model)}".replace(" ", "_")
-        folder = self.work / "terms" / label
+        path = self.work / "terms" / f"{label}.npz"
         with tqdm(
             total=len(sample.pairs), desc=f"{name}, {sample.name}", disable=self.quick
         ) as bar:
-            return score_pairs(model, sample.pairs, size, folder, advance=bar.update, **settings)
+            return score_pairs(model, sample.pairs, size, path, advance=bar.update, **settings)
 
     def tell(self, case: str, metric: str, value: float, unit: str = "", **more: Any) -> None:
         """Print one result, and record it unless the run is a trial."""

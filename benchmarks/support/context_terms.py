@@ -1,14 +1,11 @@
 """The terms of Eq. 3 of all pairs of a sample, scored once and recombined for every table.
 
 Sizes of C, terms left out, weights and centring are sums over the same numbers, so that each costs
-a second once the terms lie on disk. Pairs are scored in blocks, each its own file: an interrupted
-run goes on where it stopped.
+a second once the terms lie on disk.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -121,9 +118,9 @@ def score_pairs(
     model: Any,
     pairs: NDArray[np.object_],
     size: int,
-    folder: Path,
+    path: Path,
     *,
-    choose: Callable[[list[str], int], list[NDArray[np.int64]]] | None = None,
+    choose: Callable[[list[str], int], list[NDArray[np.int64]]],
     reference: Sequence[str] = (),
     advance: Callable[[int], Any] = lambda n: None,
 ) -> SampleTerms:
@@ -132,52 +129,33 @@ def score_pairs(
     Parameters
     ----------
     model : ContextModel
-        Or anything with its ``contexts_of``, ``terms``, ``levels`` and ``reference_terms``.
+        Or anything with its ``terms``, ``levels`` and ``reference_terms``.
     pairs : ndarray of str, shape (n_pairs, 2)
         Texts.
     size : int
         |C_s|.
-    folder : Path
-        Gets one file per block, for this model and choice of contexts alone.
-    choose : callable, default=None
-        Gives the contexts of texts; None is ``model.contexts_of``.
+    path : Path
+        File of the terms, for this model, sample and choice of contexts alone.
+    choose : callable
+        Gives the contexts of texts.
     reference : sequence of str
         Texts whose mean terms are wanted too.
     advance : callable
         Called with the number of pairs of each block that is done.
-
-    Raises
-    ------
-    ValueError
-        When the folder holds the terms of other pairs, sizes or reference texts.
     """
-    choose = choose or model.contexts_of
-    folder.mkdir(parents=True, exist_ok=True)
-    asked = json.dumps([pairs.tolist(), size, list(reference)])
-    key = hashlib.sha256(asked.encode()).hexdigest()
-    label = folder / "key.txt"
-    if label.exists() and label.read_text() != key:
-        raise ValueError(f"{folder} holds terms of other pairs or sizes; remove it or name another")
-    label.write_text(key)
-    blocks = []
-    for start in range(0, len(pairs), BLOCK):
-        path = folder / f"block_{start:06d}.npz"
-        if not path.exists():
-            block = _scored(model, pairs[start : start + BLOCK], size, choose, reference)
-            with atomic_writer(path, "wb") as file:
-                np.savez(file, **block)
-        with np.load(path) as found:
-            blocks.append({name: found[name] for name in found.files})
-        advance(len(pairs[start : start + BLOCK]))
-    whole = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    return SampleTerms(
-        model,
-        whole["terms"],
-        whole.get("centre"),
-        whole["contexts"],
-        whole["levels"],
-        float(whole["seconds"].sum()),
-    )
+    if not path.exists():
+        blocks = []
+        for start in range(0, len(pairs), BLOCK):
+            blocks.append(_scored(model, pairs[start : start + BLOCK], size, choose, reference))
+            advance(len(pairs[start : start + BLOCK]))
+        whole = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_writer(path, "wb") as file:
+            np.savez(file, **whole)
+    with np.load(path) as found:
+        terms, contexts, levels = (found[name] for name in ("terms", "contexts", "levels"))
+        centre = found["centre"] if reference else None
+        return SampleTerms(model, terms, centre, contexts, levels, float(found["seconds"].sum()))
 
 
 def _scored(
