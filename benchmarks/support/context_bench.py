@@ -23,7 +23,6 @@ from benchmarks.support.training_rows import read_choice
 from estimators.contexts import corpus_sentences, shared_copy
 from film.datasets import (
     ScoredPairs,
-    atomic_writer,
     make_question_pairs,
     read_excluded,
     read_sts_benchmark,
@@ -31,7 +30,6 @@ from film.datasets import (
 
 N_SAMPLE, SEED = 400, 0
 QUICK_SAMPLE = 24
-ROWS = "context_rows.json"
 QUICK_MODEL = {
     **{"width": 16, "n_contexts": 12, "generator": (16, 2, 1, 1, 32), "generator_epochs": 0.2},
     **{"weights": (1, 1, 1, 1)},
@@ -66,6 +64,7 @@ class Bench:
         self.results = Path(options.out) if options.out else RESULTS
         self.records = bool(options.out) or not self.quick
         self.harvest_done = False
+        self.ranks: dict[str, NDArray[np.float64]] = {}
 
     @functools.cached_property
     def data(self) -> Path:
@@ -199,7 +198,7 @@ class Bench:
         """Record a row of the sample: its correlation, interval, and lead over another row."""
         scores = self.sample.scores
         found = correlation(np.asarray(similarity, dtype=np.float64), scores, self.draws)
-        self.keep(case, similarity)
+        self.ranks[case] = rankdata(similarity)
         self.tell(case, "sample", found.value, seed=SEED)
         self.tell(case, "sample_low", found.low, seed=SEED)
         self.tell(case, "sample_high", found.high, seed=SEED)
@@ -209,45 +208,14 @@ class Bench:
             self._tell_lead(case, case, rival)
 
     def tell_lead(self, case: str, rival: str) -> None:
-        """Record the lead of one row of the sample over another as a case of its own.
-
-        Raises
-        ------
-        ValueError
-            When one of them was not measured.
-        """
+        """Record the lead of one row of the sample over another, both of this run, as a case."""
         names = case.removeprefix(SAMPLE), rival.removeprefix(SAMPLE)
         self._tell_lead("lead: {} over {}".format(*names), case, rival)
 
     def _tell_lead(self, label: str, case: str, rival: str) -> None:
-        rows = self.kept()
-        for name in (case, rival):
-            if name not in rows:
-                raise ValueError(f"row {name!r} was not measured; run its case first")
-        found = difference(rows[case], rows[rival], self.sample.scores, self.draws)
+        found = difference(self.ranks[case], self.ranks[rival], self.sample.scores, self.draws)
         for metric, value in zip(("ahead", "ahead_low", "ahead_high"), found, strict=True):
             self.tell(label, metric, value, rival=rival)
-
-    def keep(self, case: str, similarity: NDArray[np.float64]) -> None:
-        """Keep the ranks of a row of the sample for differences to later rows."""
-        rows = {name: values.tolist() for name, values in self.kept().items()}
-        rows[case] = rankdata(similarity).tolist()
-        path = self._rows_path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_writer(path) as file:
-            lines = (f"{json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
-            file.write("{\n" + ",\n".join(lines) + "\n}\n")
-
-    def kept(self) -> dict[str, NDArray[np.float64]]:
-        """Read the ranks of the rows of this run and earlier ones, by case."""
-        if not self._rows_path.exists():
-            return {}
-        rows = json.loads(self._rows_path.read_text(encoding="utf-8"))
-        return {name: np.array(row) for name, row in rows.items()}
-
-    @property
-    def _rows_path(self) -> Path:
-        return (self.results if self.records else self.work) / ROWS
 
 
 class Clock:
