@@ -15,7 +15,7 @@ from estimators.cli.options import FILE, FOLDER, FiniteRange, device_option, see
 @click.command(
     epilog=examples(
         "film contexts books --model contexts",
-        "film contexts notes.md more.txt -m contexts --contexts 100 --seconds 1800",
+        "film contexts notes.md more.txt -m contexts --generator tiny --seconds 1800",
         "film score pairs.csv --model contexts",
     ),
 )

@@ -26,6 +26,7 @@ from film.contexts import (
     split_sentences,
 )
 from film.text import normalize_text
+from tests.estimators.contexts.earlier_models import corpus_files
 from tests.estimators.tiny_documents import tiny_documents
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
@@ -241,7 +242,11 @@ def test_documents_come_as_texts_files_folders_and_corpora(model, tmp_path):
         (folder / f"{number}.txt").write_text(text)
     paths = sorted(folder.glob("*.txt"))
     named = [(str(number), text) for number, text in enumerate(DOCUMENTS)]
-    for given in (str(folder), paths, named, make_corpus(DOCUMENTS)):
+    earlier = tmp_path / "earlier"
+    earlier.mkdir()
+    for name, content in corpus_files(model.corpus_).items():
+        (earlier / name).write_bytes(content)
+    for given in (str(folder), paths, named, make_corpus(DOCUMENTS), earlier):
         fitted = ContextModel(**SMALL).fit(given)
         assert fitted.corpus_.sentences == model.corpus_.sentences
         np.testing.assert_array_equal(fitted.transform(TEXTS), model.transform(TEXTS))
