@@ -6,8 +6,9 @@ FILM_DATA. Half of the pairs share an intent; half of the others are among the 2
 which works against TF-IDF itself, so the same is shown without the nearer half of the others.
 The share of pairs that are unlike the training pairs is recorded too. ``--accurate CACHE`` measures
 `accurate_duplicates` alone, inductive, whose members are read from the folder where
-``python -m benchmarks.accurate --cache CACHE`` left them. ``--quick`` runs on a part and records
-only where ``--out`` says so.
+``python -m benchmarks.accurate --cache CACHE`` left them. With ``--pairs N``, it is fitted here to
+N of Quora's pairs, without the member "rcmd". ``--quick`` runs on a part and records only where
+``--out`` says so.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from film.datasets import (
 
 BASELINE = "TF-IDF cosine, words"
 STACK = "fast_duplicates fitted on Quora"
-ACCURATE = "accurate_duplicates fitted on Quora, which MiniLM saw"
+ACCURATE = "accurate_duplicates{} Quora, which MiniLM saw"
 BAR, EASIER = "intent_auc", "easier_auc"
 
 
@@ -56,30 +57,40 @@ def main(arguments: list[str] | None = None) -> int:
     """Run it; the exit status is 2 where the data cannot be read."""
     parser = parser_of("intents", __doc__, "holds quora, clinc150 and banking77")
     parser.add_argument("--accurate", metavar="CACHE", help="folder of benchmarks.accurate")
+    parser.add_argument(
+        "--pairs", type=int, metavar="N", help="fit --accurate to N of Quora's pairs"
+    )
     parser.add_argument("--dtype", help="of its member rcmd, as benchmarks.accurate had it")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     try:
         folder = data_folder(options.data)
         sets = read_sets(folder, 400 if options.quick else 5000)
-        data = read_folder(
-            folder / "quora", on_error="raise", limit=600 if options.quick else None, seed=0
-        )
+        limit = 600 if options.quick else options.pairs
+        data = read_folder(folder / "quora", on_error="raise", limit=limit, seed=0)
     except (OSError, ValueError) as error:
         return refused("intents", error)
     told = Told(sets, baselines(sets, data), float(data.y_train.mean()), options)
-    for name, methods in told.compared.items():
+    for name, methods in told.compared.items() if not options.pairs else ():
         for method, values in methods.items():
             told.tell(name, method, values)
     if options.accurate:
         settings = argparse.Namespace(
             **{"encoder": None, "cache": options.accurate, "dtype": options.dtype},
-            **{"epochs": 1.0, "device": None, "members": None, "quick": options.quick},
+            **{
+                "epochs": 0.0 if options.pairs else 1.0,
+                "device": None,
+                "members": None,
+                "quick": options.quick,
+            },
             teacher=False,
         )
         model = chosen(settings, None).set_params(memory=options.accurate)
         model.fit(data.train, data.y_train, data.similar)
-        told.tell_stack(model, f"{ACCURATE}, inductive")
+        fitted = (
+            f" without rcmd fitted on {options.pairs:,} pairs of" if options.pairs else " fitted on"
+        )
+        told.tell_stack(model, f"{ACCURATE.format(fitted)}, inductive")
     else:
         for mode in ("inductive", "collection"):
             model = fitted_stack(sets, data, mode, options.quick)
