@@ -42,6 +42,7 @@ from benchmarks.support.quora_data import read_folder
 from benchmarks.support.run import Results, parser_of, refused
 from estimators import AnyEncoder, SentenceEncoder
 from estimators.corpus import CorpusIndex, GeneralScores, distinct_pairs
+from film.compare import record_share
 from film.datasets import (
     ScoredPairs,
     drop_excluded,
@@ -64,7 +65,6 @@ from film.judge import (
     general_features,
     meaning_features,
     one_to_one,
-    record_share,
 )
 from film.text import text_hash
 

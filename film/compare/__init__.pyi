@@ -8,4 +8,5 @@ from .order import sides_differ as sides_differ
 from .words import WordRarity as WordRarity
 from .words import common_words as common_words
 from .words import is_stop_word as is_stop_word
+from .words import record_share as record_share
 from .words import spelling_similarity as spelling_similarity

@@ -8,16 +8,20 @@ import importlib.resources
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import DamerauLevenshtein
 from rapidfuzz.process import cpdist
 
-__all__ = ["WordRarity", "spelling_similarity"]
+__all__ = ["WordRarity", "record_share", "spelling_similarity"]
 
 PRIOR_TEXTS = 500
 """Weight of general English in the rarity of words, as a number of texts."""
+
+RAREST = 1 / 150
+"""Share of texts with a word, below which words of sentences weigh alike."""
 
 N_STOP_WORDS = 150
 STOP_WEIGHT = 0.25
@@ -52,6 +56,18 @@ def is_stop_word(word: str) -> bool:
     return common_words().get(word, N_STOP_WORDS) < N_STOP_WORDS or word in POLITE
 
 
+def record_share(number_share: Any) -> Any:
+    """Return how much a table is one of records, 0 to 1, and not of sentences.
+
+    Parameters
+    ----------
+    number_share : float or ndarray of float
+        Share of numbers and codes among the words of the table: from 0.03 to 0.13, the result
+        rises from 0 to 1.
+    """
+    return np.clip((number_share - 0.03) / 0.1, 0, 1)
+
+
 class WordRarity:
     """Weights of words: rare words weigh more.
 
@@ -64,15 +80,16 @@ class WordRarity:
     -----
     The weight of a word is log((n + m + 1) / (df + m·p + 1)): n texts, df of them with the word,
     and m = 500 further texts in general English, a share p of which has the word. So the weights
-    of a small table are close to those of general English. Stop words and polite words count a
-    quarter.
+    of a small table are close to those of general English. In sentences, no word weighs more than
+    log(150): a name says no more than another rare word does. In records (`record_share`), rare
+    words are codes, and their weights have no limit. Stop words and polite words count a quarter.
 
     Examples
     --------
     >>> from film.compare import WordRarity
-    >>> rarity = WordRarity([["the", "red", "sofa"], ["the", "blue", "sofa"], ["the", "lamp"]])
-    >>> the, sofa, lamp = rarity.weights(["the", "sofa", "lamp"])
-    >>> bool(the < sofa < lamp)
+    >>> rarity = WordRarity([["the", "red", "house"], ["the", "blue", "house"], ["the", "lamp"]])
+    >>> the, house, lamp = rarity.weights(["the", "house", "lamp"])
+    >>> bool(the < house < lamp)
     True
     """
 
@@ -91,7 +108,7 @@ class WordRarity:
         rarity.n_texts, rarity.counts = n_texts, Counter(counts)
         return rarity
 
-    @property
+    @functools.cached_property
     def number_share(self) -> float:
         """Share of numbers and codes (words with a digit) among the words of the table."""
         n_words = self.counts.total()
@@ -107,6 +124,8 @@ class WordRarity:
         general = np.where(rank < 0, 0.0, np.minimum(0.6 / (1 + np.maximum(rank, 0) / 8), 0.5))
         total = self.n_texts + PRIOR_TEXTS + 1
         weights = np.log(total / (n_with + PRIOR_TEXTS * general + 1))
+        records = record_share(self.number_share)
+        weights = records * weights + (1 - records) * np.minimum(weights, -np.log(RAREST))
         weights[np.array([is_stop_word(word) for word in words], dtype=bool)] *= STOP_WEIGHT
         return np.maximum(weights, 0.0)
 

@@ -14,7 +14,6 @@ from .general import general_log_odds as general_log_odds
 from .general import general_weights as general_weights
 from .general import meaning_features as meaning_features
 from .general import pair_kinds as pair_kinds
-from .general import record_share as record_share
 from .meaning import UNRELATED_TEXTS as UNRELATED_TEXTS
 from .meaning import base_cosine as base_cosine
 from .meaning import centred_cosines as centred_cosines

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from film.compare import DIFFERENCES, PAIR_FEATURES
+from film.compare import DIFFERENCES, PAIR_FEATURES, record_share
 
 __all__ = [
     "GENERAL_FEATURES",
@@ -27,7 +27,6 @@ __all__ = [
     "general_weights",
     "meaning_features",
     "pair_kinds",
-    "record_share",
 ]
 
 GENERAL_FEATURES: dict[str, int] = {
@@ -117,18 +116,6 @@ def general_weights(meaning: bool = False) -> GeneralWeights:
     return GeneralWeights(np.array([saved["weights"][name] for name in names]), saved["intercept"])
 
 
-def record_share(number_share: Any) -> Any:
-    """Return how much a table is one of records, 0 to 1, and not of sentences.
-
-    Parameters
-    ----------
-    number_share : float or ndarray of float
-        Share of numbers and codes among the words of the table: from 0.03 to 0.13, the result
-        rises from 0 to 1.
-    """
-    return np.clip((number_share - 0.03) / 0.1, 0, 1)
-
-
 def general_log_odds(
     pairs: Floats,
     cosines: Floats,
@@ -167,7 +154,7 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
         Ranks and margins from `neighbour_features`.
     number_share : float
         Share of numbers and codes among the words of the table. In tables of records
-        (`record_share`), a differing number says less, and neighbours say more.
+        (`film.compare.record_share`), a differing number says less, and neighbours say more.
 
     Returns
     -------

@@ -16,7 +16,7 @@ from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.encodings import frozen_start
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS, embed, is_predictor, with_columns
 from estimators.persistence import savable
-from film.compare import WordRarity, comparable_tokens, pair_features
+from film.compare import WordRarity, comparable_tokens, pair_features, record_share
 from film.judge import (
     UNRELATED_TEXTS,
     AdjacentWords,
@@ -25,7 +25,6 @@ from film.judge import (
     general_features,
     general_weights,
     meaning_features,
-    record_share,
 )
 from film.pairs import pair_cosines
 from film.text import token_text

@@ -116,7 +116,11 @@ def test_no_words_have_no_similarity():
 TEXTS = [["the", "red", "sofa"], ["the", "blue", "sofa", "sofa"], ["the", "zzyzx"], []]
 
 
-def test_weights_follow_the_formula():
+@pytest.mark.parametrize("n_numbers", [0, 1, 6])
+def test_weights_follow_the_formula(n_numbers):
+    rarity = WordRarity([*TEXTS[:3], [f"#{number}" for number in range(n_numbers)]])
+    # The other texts have eight words.
+    records = min(max((n_numbers / (8 + n_numbers) - 0.03) / 0.1, 0), 1)
     words = ["the", "sofa", "red", "zzyzx", "qwxqwx", "please", "kindly"]
     n_with = {"the": 3, "sofa": 2, "red": 1, "zzyzx": 1}
     expected = []
@@ -124,8 +128,9 @@ def test_weights_follow_the_formula():
         rank = common_words().get(word)
         share = 0 if rank is None else min(0.6 / (1 + rank / 8), 0.5)
         weight = math.log((4 + 500 + 1) / (n_with.get(word, 0) + 500 * share + 1))
+        weight = records * weight + (1 - records) * min(weight, math.log(150))
         expected.append(weight / 4 if word in ("the", "please", "kindly") else weight)
-    np.testing.assert_allclose(WordRarity(TEXTS).weights(words), expected, rtol=1e-12)
+    np.testing.assert_allclose(rarity.weights(words), expected, rtol=1e-12)
 
 
 def test_weights_are_never_negative():

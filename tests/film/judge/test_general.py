@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from film.compare import DIFFERENCES, PAIR_FEATURES
+from film.compare import DIFFERENCES, PAIR_FEATURES, record_share
 from film.judge import (
     GENERAL_FEATURES,
     MEANING_FEATURES,
@@ -15,7 +15,6 @@ from film.judge import (
     general_weights,
     meaning_features,
     pair_kinds,
-    record_share,
 )
 
 NAMES = list(GENERAL_FEATURES)
