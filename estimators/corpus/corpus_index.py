@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from estimators.corpus.neighbour_table import NeighbourTable, table_width
-from estimators.corpus.text_space import TextSpace, row_products
+from estimators.corpus.neighbour_table import (
+    EASY_PRODUCTS,
+    NeighbourTable,
+    n_products,
+    table_width,
+)
+from estimators.corpus.text_space import TextSpace, nonzero_rows, row_products
 from estimators.encoders import AnyEncoder
 from estimators.inputs import pack, unpack
 from estimators.persistence import savable
@@ -19,7 +24,7 @@ from film.text import copy_key
 from film.threads import usable_cores
 
 EXACT_LIMIT = 20_000
-"""Number of unique texts up to which neighbours are exact by default.
+"""Number of unique texts with dense vectors up to which neighbours are exact by default.
 
 Up to here exact search takes little longer than search in cells, which misses some neighbours.
 """
@@ -86,7 +91,6 @@ class CorpusIndex:
         self._seed = seed
         self._number: dict[tuple[int, str], int] | None = {}
         self._space: Any = None
-        self._vectors: Any = None
         self._table = NeighbourTable(n_neighbors, False, seed)
         self._recall: float | None = None
         self.encoder = encoder
@@ -101,8 +105,7 @@ class CorpusIndex:
         """First spelling of each unique text."""
         if self._texts is None:
             self._texts, self._packed = unpack(self._packed), None
-            n_vectors = 0 if self._vectors is None else self._vectors.shape[0]
-            if not len(self._texts) == n_vectors == len(self._table.points):
+            if len(self._texts) != self._table.points.shape[0]:
                 raise ValueError("numbers of saved texts and vectors differ")
         return self._texts
 
@@ -118,7 +121,9 @@ class CorpusIndex:
     @property
     def name(self) -> str:
         """Name of the search."""
-        return "cells" if self._table.approximate else "exact"
+        if not self._table.approximate:
+            return "exact"
+        return "rare terms" if sp.issparse(self._table.points) else "cells"
 
     @property
     def space(self) -> TextSpace:
@@ -128,7 +133,7 @@ class CorpusIndex:
     @property
     def without_vector(self) -> np.ndarray:
         """Whether each unique text has the zero vector, also by the encoder."""
-        zero = (self._table.points == 0).all(axis=1)
+        zero = ~nonzero_rows(self._table.points)
         return zero if self.meaning is None else zero & self.meaning.without_vector
 
     def grow(self, rows: list[str], blocks: list[int], beside: list[str]) -> np.ndarray:
@@ -173,7 +178,7 @@ class CorpusIndex:
 
         The similarity is the cosine, limited to [0, `HIGHEST_SIMILARITY`].
         """
-        return _similarities(self._vectors, self._vectors, pairs)
+        return _similarities(self._table.points, self._table.points, pairs)
 
     def meanings(self, pairs: np.ndarray) -> np.ndarray | None:
         """Return the centred cosine of each pair by the encoder; None without encoder."""
@@ -221,27 +226,30 @@ class CorpusIndex:
         every = self.texts + texts
         all_blocks = np.concatenate([self._table.blocks, blocks])
         table_width(self._n_neighbors, all_blocks)
-        approximate = self._is_approximate(all_blocks)
         space, table = self._space, self._table
         if space is None or len(every) > 2 * space.n_fitted:
-            space = TextSpace(self.embedder, self._seed)
-            table = NeighbourTable(self._n_neighbors, approximate, self._seed)
-            vectors, points = space.fit_transform(every, beside)
+            space = TextSpace(self.embedder)
+            table = NeighbourTable(self._n_neighbors, False, self._seed)
+            points = space.fit_transform(every, beside)
             blocks = all_blocks
         else:
             space = space.extended(texts)
-            vectors, points = space.transform(texts)
-            stack: Any = sp.vstack if sp.issparse(vectors) else np.concatenate
-            vectors = stack([space.widened(self._vectors, self._space), vectors])
-        vectors = sp.csr_array(vectors) if sp.issparse(vectors) else vectors
+            points = space.transform(texts)
+            stack: Any = sp.vstack if sp.issparse(points) else np.concatenate
+            points = stack([space.widened(table.points, self._space), points])
+        points = sp.csr_array(points) if sp.issparse(points) else points
+        approximate = self._is_approximate(points, all_blocks)
         table.append(points, blocks)
         table.approximate = approximate
-        self._texts, self._space, self._vectors, self._table = every, space, vectors, table
+        self._texts, self._space, self._table = every, space, table
         self._recall = None
 
-    def _is_approximate(self, blocks: np.ndarray) -> bool:
-        largest = int(np.unique(blocks, return_counts=True)[1].max())
-        return self._index == "approximate" or (self._index == "auto" and largest > EXACT_LIMIT)
+    def _is_approximate(self, points: Any, blocks: np.ndarray) -> bool:
+        if self._index != "auto":
+            return self._index == "approximate"
+        if sp.issparse(points):
+            return n_products(points) > EASY_PRODUCTS
+        return int(np.unique(blocks, return_counts=True)[1].max()) > EXACT_LIMIT
 
 
 class AskedTexts:
@@ -268,13 +276,14 @@ class AskedTexts:
     def __init__(self, index: CorpusIndex, texts: list[str], blocks: list[int] | None) -> None:
         self._index = index
         self._meaning = None if index.meaning is None else index.meaning.asked(texts, blocks)
-        self._vectors, self._points = index._space.transform(texts)
+        self._points = index._space.transform(texts)
         self._blocks = None if blocks is None else np.array(blocks, dtype=np.intp)
         n_points = len(texts)
         if index.both_ways and self._blocks is not None:
             n_points += len(index.texts)
-            self._own = NeighbourTable(0, index._is_approximate(self._blocks), index._seed)
+            self._own = NeighbourTable(0, False, index._seed)
             self._own.append(self._points, self._blocks)
+            self._own.approximate = index._is_approximate(self._points, self._blocks)
         self.points = np.arange(n_points)
         places = np.unique(index._table.blocks).tolist()
         every = [places] * len(texts) if blocks is None else [[block] for block in blocks]
@@ -294,7 +303,7 @@ class AskedTexts:
         encoder adds as many columns.
         """
         near, similarities = self._search(self.points, k)
-        n = len(self._points)
+        n = self._points.shape[0]
         m = len(self.points) - n
         if m not in (0, n):
             larger = (self.points >= n) == (m > n)
@@ -315,7 +324,7 @@ class AskedTexts:
         return _alternating(near, self._meaning.nearest(points, k // 2))
 
     def _search(self, points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        table, device, n_texts = self._index._table, self._index.device, len(self._points)
+        table, device, n_texts = self._index._table, self._index.device, self._points.shape[0]
         near = np.full((len(points), k), -1, dtype=np.intp)
         similarities = np.full(near.shape, -np.inf, dtype=np.float32)
         is_text = points < n_texts
@@ -332,7 +341,7 @@ class AskedTexts:
 
     def similarities(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As `CorpusIndex.similarities`, for pairs of a text and a unique text."""
-        return _similarities(self._vectors, self._index._vectors, pairs)
+        return _similarities(self._points, self._index._table.points, pairs)
 
     def meanings(self, pairs: np.ndarray) -> np.ndarray | None:
         """As `CorpusIndex.meanings`, for pairs of a text and a unique text."""

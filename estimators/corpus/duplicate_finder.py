@@ -55,8 +55,7 @@ class DuplicateFinder(BaseEstimator):
         maps texts to vectors, dense or sparse, whose cosines determine the candidates and, without
         a classifier, are the scores. To add a model of meaning to the comparison of words instead,
         give ``encoder``. None uses TF-IDF of words and of character trigrams, and
-        scores by the general formula; neighbours are searched in the 256 leading dimensions of the
-        trigrams. It reads words and symbols (`film.text.words_and_symbols`). IDF weights come from
+        scores by the general formula. It reads words and symbols (`film.text.words_and_symbols`). IDF weights come from
         the corpus. Large
         families of near copies, of at least ten texts and 1 % of the corpus, count as one text.
     n_neighbors : int, default=10
@@ -72,8 +71,10 @@ class DuplicateFinder(BaseEstimator):
         Share of duplicates for which the classifier's probabilities are calibrated; by default its
         attribute ``prior_``, if it has one.
     index : {"auto", "exact", "approximate"}, default="auto"
-        Whether to search neighbours among all texts, or in the nearest cells only
-        (`film.corpus.NearestSearch`). "auto" is exact up to 20,000 unique texts.
+        Whether to search neighbours among all texts, or only among those that share the rarest
+        words and trigrams (`film.corpus.SparseSearch`); for dense vectors, in the nearest cells
+        (`film.corpus.NearestSearch`). "auto" is exact for small tables: with an encoder up to
+        20,000 unique texts, and without one up to some 9,000 short ones.
     encoder : "auto", "none", str, path-like or object, default=None
         Adds candidates and a part of the score by meaning: ``n_neighbors`` nearest texts by the
         encoder are candidates of each text, too, and its cosine, on a scale that is the same for
@@ -82,10 +83,10 @@ class DuplicateFinder(BaseEstimator):
         Takes names and folders of models, objects with ``encode`` or ``transform`` and functions
         (`AnyEncoder`). Each text is encoded once.
     device : str, default=None
-        Torch device for the search, such as "cuda". None uses NumPy. Neighbours are the same up to
+        Torch device for the search among dense vectors, such as "cuda". None uses NumPy. Neighbours are the same up to
         rounding. It may be changed after `fit`.
     random_state : int, default=0
-        Seeds the decomposition, the approximate index, and the sample that estimates its recall.
+        Seeds the cells of dense vectors, and the sample that estimates its recall.
     verbose : int, default=0
         Whether to show progress.
 
@@ -107,7 +108,7 @@ class DuplicateFinder(BaseEstimator):
         Number of unique texts whose vector is zero, because nothing in them is known. They can have
         copies, but no neighbours.
     index_ : str
-        "exact" or "cells".
+        "exact", "rare terms" or "cells".
     vectorizer_ : transformer
         ``embedder``, or the default one.
     encoder_ : AnyEncoder or None
@@ -120,12 +121,12 @@ class DuplicateFinder(BaseEstimator):
 
     Notes
     -----
-    Exact search takes O(n_unique² · 256). It runs in the first `find`, `groups` or, if a prior is
-    estimated, `query`. Approximate search takes about O(n_unique^1.5 · 256): each text is compared
-    with the texts of at most 100 of 4 √n_unique cells. After Ctrl-C, the next call continues from
-    the finished blocks.
+    The search runs in the first `find`, `groups` or, if a prior is estimated, `query`. Exact search
+    takes O(n_unique²). Approximate search takes about O(n_unique^1.5): a text is compared with
+    those that share its rarest words and trigrams, for dense vectors with the texts of at most 100
+    of 4 √n_unique cells. After Ctrl-C, the next call continues from the finished blocks.
 
-    Candidates come from the character trigrams by default, so duplicates in other words can be
+    Candidates share words or character trigrams by default, so duplicates in other words can be
     missed; an ``encoder`` finds more of them.
 
     ``prior=None`` is right if candidate pairs differ from the training pairs in their similarity,

@@ -56,7 +56,7 @@ class DuplicatePairs(_Table):
     score_name : str
         "score"; "similarity" with an embedder, or "probability" with a classifier.
     index : str
-        How neighbours were searched: "exact" or "cells".
+        How neighbours were searched: "exact", "rare terms" or "cells".
     recall : float
         Share of the nearest neighbours that the search found, estimated on a sample; 1 if exact.
     prior : float or None

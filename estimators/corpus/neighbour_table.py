@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from estimators.corpus.text_space import nonzero_rows
 from estimators.persistence import savable
-from film.corpus import NearestSearch, learn_centres
+from film.corpus import NearestSearch, SparseSearch, learn_centres
 
 BLOCK_ROWS = 65_536
 SAMPLE_ROWS = 500
@@ -17,6 +19,9 @@ FEW_POINTS = 256
 
 MOST_PROBED = 100
 """Maximal number of cells searched per point."""
+
+EASY_PRODUCTS = 400_000_000
+"""Products of terms of sparse points, in all, up to which all points are compared: two seconds."""
 
 LARGEST_TABLE = 100_000_000
 """Maximal number of neighbours in all: at most 6 GB for the table and its pairs."""
@@ -64,14 +69,14 @@ class NeighbourTable:
     k : int
         Neighbours per point; fewer if its block is smaller.
     approximate : bool
-        Whether to search the nearest cells only.
+        Whether to search the nearest cells only, or by the rarest terms if points are sparse.
     seed : int
         Seeds the cells, and the sample that estimates the recall.
 
     Attributes
     ----------
-    points : ndarray of float32, shape (n, d)
-        Unit rows; zero rows are never neighbours.
+    points : ndarray or csr_array of float32, shape (n, d)
+        Unit rows; zero rows are never neighbours, nor are sparse points without a common term.
     blocks : ndarray of intp, shape (n,)
         Block of each point.
     """
@@ -80,7 +85,7 @@ class NeighbourTable:
         self.k = k
         self.approximate = approximate
         self.seed = seed
-        self.points = np.empty((0, 0), dtype=np.float32)
+        self.points: Any = np.empty((0, 0), dtype=np.float32)
         self.blocks = np.empty(0, dtype=np.intp)
         # One array, so that a single assignment stores a block, even if Ctrl-C follows.
         self._table = np.empty((0, 0), dtype=_ENTRY)
@@ -95,7 +100,7 @@ class NeighbourTable:
 
     def check_state(self) -> None:
         """Raise an error if arrays of a loaded table do not match, or indices are out of range."""
-        n = len(self.points)
+        n = self.points.shape[0]
         arrays = self.blocks, self._compared, self._table
         if any(len(array) != n for array in arrays) or self._table.dtype != _ENTRY:
             raise ValueError("the arrays of a table of neighbours do not match its points")
@@ -103,17 +108,15 @@ class NeighbourTable:
             if array.size and not low <= array.min() <= array.max() <= high:
                 raise ValueError(f"a table of neighbours of {n} points has an index out of range")
 
-    def append(self, points: np.ndarray, blocks: np.ndarray) -> None:
-        """Add points at the end."""
+    def append(self, points: Any, blocks: np.ndarray) -> None:
+        """Add points at the end, given all points and the blocks of the new ones."""
         every = np.concatenate([self.blocks, blocks])
         width = table_width(self.k, every)
         # If rows were as wide as the largest block, their new neighbours are still missing.
         table = np.empty((len(every), width), dtype=_ENTRY)
         table["point"], table["similarity"] = -1, -np.inf
         table[: len(self.blocks), : self._table.shape[1]] = self._table
-        # Avoids a copy if there were none: a million texts take a gigabyte.
-        self.points = np.concatenate([self.points, points]) if len(self.points) else points
-        self.blocks, self._table = every, table
+        self.points, self.blocks, self._table = points, every, table
         self._compared = np.concatenate([self._compared, np.zeros(len(blocks), dtype=np.intp)])
         self._search = self._search_all = None
 
@@ -122,7 +125,7 @@ class NeighbourTable:
 
         Products are computed on a torch device, or by NumPy if it is None.
         """
-        n, width = len(self.points), self._table.shape[1]
+        n, width = len(self.blocks), self._table.shape[1]
         for start in np.unique(self._compared[self._compared < n]).tolist():
             rows = np.flatnonzero(self._compared == start)
             rows = rows[np.argsort(self.blocks[rows], kind="stable")]
@@ -150,7 +153,7 @@ class NeighbourTable:
 
     def pairs(self) -> np.ndarray:
         """Return unique, sorted pairs of neighbours, (m, 2), the lower point first."""
-        n = len(self.points)
+        n = len(self.blocks)
         a = np.repeat(np.arange(n), self._table.shape[1])
         b = self._table["point"].ravel().astype(np.intp)
         a, b = a[b >= 0], b[b >= 0]
@@ -160,7 +163,7 @@ class NeighbourTable:
         return np.column_stack([keys // max(n, 1), keys % max(n, 1)])
 
     def nearest(
-        self, queries: np.ndarray, k: int, blocks: np.ndarray | None, device: str | None = None
+        self, queries: Any, k: int, blocks: np.ndarray | None, device: str | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest points of new unit rows, and their cosines, (n_queries, k) each.
 
@@ -173,13 +176,13 @@ class NeighbourTable:
             one = np.zeros_like(self.blocks)
             cells = self._cells if not self.blocks.any() else {}
             self._search_all = _SearchInBlocks(self.points, one, self.approximate, self.seed, cells)
-        return self._search_all(queries, np.zeros(len(queries), dtype=np.intp), k, device)
+        return self._search_all(queries, np.zeros(queries.shape[0], dtype=np.intp), k, device)
 
     def recall(self, device: str | None = None) -> float:
         """Estimate the share of the exact neighbours in the table, on a sample of points."""
-        if not self.approximate or not self.points.any():
+        known = np.flatnonzero(nonzero_rows(self.points))
+        if not self.approximate or not len(known):
             return 1.0
-        known = np.flatnonzero(self.points.any(axis=1))
         rng = np.random.default_rng(self.seed)
         rows = rng.choice(known, min(SAMPLE_ROWS, len(known)), replace=False)
         exact = _SearchInBlocks(self.points, self.blocks, False, self.seed, {})
@@ -221,12 +224,12 @@ class _SearchInBlocks:
 
     Parameters
     ----------
-    points : ndarray of float32, shape (n, d)
+    points : ndarray or csr_array of float32, shape (n, d)
         Unit rows.
     blocks : ndarray of int, shape (n,)
         Block of each point.
     approximate : bool
-        Whether to search the nearest cells only.
+        As in `NeighbourTable`.
     seed : int
         Random seed.
     cells : dict of int to ndarray
@@ -235,25 +238,25 @@ class _SearchInBlocks:
 
     def __init__(
         self,
-        points: np.ndarray,
+        points: Any,
         blocks: np.ndarray,
         approximate: bool,
         seed: int,
         cells: dict[int, np.ndarray],
     ) -> None:
         self._points, self._approximate, self._seed, self._cells = points, approximate, seed, cells
-        known = np.flatnonzero(points.any(axis=1))
+        known = np.flatnonzero(nonzero_rows(points))
         self._members = known[np.argsort(blocks[known], kind="stable")]
         self._sorted = blocks[self._members]
-        self._large: dict[int, NearestSearch] = {}
+        self._large: dict[int, NearestSearch | SparseSearch] = {}
 
     def __call__(
-        self, queries: np.ndarray, blocks: np.ndarray, k: int, device: str | None
+        self, queries: Any, blocks: np.ndarray, k: int, device: str | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return points and similarities, (n_queries, k) each, padded with −1 and −inf."""
-        found = np.full((len(queries), k), -1, dtype=np.intp)
-        nearest = np.full((len(queries), k), -np.inf, dtype=np.float32)
-        asked = np.flatnonzero(queries.any(axis=1))
+        found = np.full((queries.shape[0], k), -1, dtype=np.intp)
+        nearest = np.full((queries.shape[0], k), -np.inf, dtype=np.float32)
+        asked = np.flatnonzero(nonzero_rows(queries))
         if not len(asked):
             return found, nearest
         asked = asked[np.argsort(blocks[asked], kind="stable")]
@@ -266,18 +269,25 @@ class _SearchInBlocks:
             width = min(k, last - first)
             if width:
                 search = self._of_block(name, self._members[first:last])
-                position, similarity = search(queries[some], width, device)
+                place = () if isinstance(search, SparseSearch) else (device,)
+                position, similarity = search(queries[some], width, *place)
                 found[some, :width], nearest[some, :width] = position, similarity
         return found, nearest
 
-    def _of_block(self, name: int, members: np.ndarray) -> NearestSearch:
+    def _of_block(self, name: int, members: np.ndarray) -> NearestSearch | SparseSearch:
         search = self._large.get(name)
         if search is None:
-            approximate = self._approximate and len(members) > FEW_POINTS
-            centres = self._centres(name, members) if approximate else None
-            n_probe = 0 if centres is None else min(max(8, len(centres) // 10), MOST_PROBED)
-            search = NearestSearch(self._points, members, centres=centres, n_probe=n_probe)
-            if len(members) > FEW_POINTS:
+            n = len(members)
+            approximate = self._approximate and n > FEW_POINTS
+            if sp.issparse(self._points):
+                # As many products as there are points in the cells that a dense one is compared to.
+                most = max(EASY_PRODUCTS // n, int(12 * np.sqrt(n))) if approximate else None
+                search = SparseSearch(self._points, members, most=most)
+            else:
+                centres = self._centres(name, members) if approximate else None
+                n_probe = 0 if centres is None else min(max(8, len(centres) // 10), MOST_PROBED)
+                search = NearestSearch(self._points, members, centres=centres, n_probe=n_probe)
+            if n > FEW_POINTS:
                 self._large[name] = search
         return search
 
@@ -291,6 +301,12 @@ class _SearchInBlocks:
             centres = learn_centres(self._points, n_cells, self._seed, members)
             self._cells[name] = centres
         return centres
+
+
+def n_products(points: Any) -> int:
+    """Return how many products of terms a comparison of all sparse points takes."""
+    n_with = np.bincount(points.indices).astype(np.float64)
+    return int(n_with @ n_with)
 
 
 def _without_self(

@@ -1,4 +1,4 @@
-"""Vectors of texts: sparse ones for scores, and dense ones for the neighbour search."""
+"""Vectors of texts, whose products are similarities."""
 
 from __future__ import annotations
 
@@ -16,21 +16,10 @@ from sklearn.preprocessing import normalize
 from estimators.inputs import as_texts, pack, unpack
 from estimators.persistence import savable
 from film.compare import WordRarity, comparable_tokens
-from film.metric import project, truncated_svd
 from film.text import copy_key, words_and_symbols
-
-LOOKUP_DIMENSIONS = 256
-MOST_DECOMPOSED = 100_000
-"""Number of texts from which the dense space is learned; more do not improve the neighbours."""
 
 MOST_COUNTED = 50_000
 """Number of texts whose words are counted at most, for the general score."""
-
-MANY_TEXTS = 20 * LOOKUP_DIMENSIONS
-"""Number of texts from which on all dimensions of the dense space have equal weight.
-
-This finds more duplicates in large corpora; with few texts, the last dimensions are noise.
-"""
 
 BLOCK_TEXTS = 65_536
 """Number of texts whose terms are counted at once: some 100 MB."""
@@ -55,8 +44,6 @@ class TextSpace:
     ----------
     embedder : callable or fitted transformer, optional
         Maps texts to vectors, dense or sparse.
-    random_state : int
-        Seeds the decomposition of sparse vectors.
 
     Attributes
     ----------
@@ -67,12 +54,10 @@ class TextSpace:
     _word_counts: Any = None
     _rarity: WordRarity | None = None
 
-    def __init__(self, embedder: Any, random_state: int) -> None:
+    def __init__(self, embedder: Any) -> None:
         self.embedder = embedder
-        self.random_state = random_state
         self.n_fitted = 0
         self._words, self._trigrams = Terms("words"), Terms("trigrams")
-        self._axes: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Store word counts as arrays."""
@@ -104,8 +89,8 @@ class TextSpace:
         words, counts = list(self._rarity.counts), list(self._rarity.counts.values())
         self._word_counts = pack(words), np.array(counts, dtype=np.int64), self._rarity.n_texts
 
-    def fit_transform(self, texts: list[str], beside: list[str]) -> tuple[Any, np.ndarray]:
-        """Learn vocabularies and the dense space; return the result of `transform`.
+    def fit_transform(self, texts: list[str], beside: list[str]) -> Any:
+        """Learn vocabularies; return the result of `transform`.
 
         Both lists of texts contribute equally.
         """
@@ -113,43 +98,27 @@ class TextSpace:
             distinct = {copy_key(text): text for text in [*beside, *texts]}
             self.fit_transform([distinct[key] for key in sorted(distinct) if key], [])
             return self.transform(texts)
-        read = self._read(texts)
-        if self.embedder is None:
-            self._count_words(texts)
-            weights = family_weights(read)
-            rows = [terms.fit_transform(read, weights) for terms in (self._words, self._trigrams)]
-            vectors, wide = _joined(*rows), rows[1]
+        if self.embedder is not None:
+            vectors = self.transform(texts)
         else:
-            vectors, wide = self._vectors(read)
-        self.n_fitted = int(np.count_nonzero(_lengths(wide)))
-        if sp.issparse(wide):
-            rank = min(LOOKUP_DIMENSIONS, *wide.shape)
-            if rank:
-                rows = np.arange(len(texts))
-                if len(texts) > MOST_DECOMPOSED:
-                    rng = np.random.default_rng(self.random_state)
-                    rows = np.sort(rng.choice(len(texts), MOST_DECOMPOSED, replace=False))
-                factors = truncated_svd(wide[rows], rank, random_state=self.random_state)
-                axes = factors.right
-                if len(rows) >= MANY_TEXTS:
-                    # Otherwise common phrases ("what is the best way to") outweigh rare
-                    # words.
-                    axes = axes / factors.singular_values
-                self._axes = np.ascontiguousarray(axes)
-            else:
-                self._axes = np.zeros((wide.shape[1], 1), dtype=np.float32)
-        return vectors, self._points(wide)
+            self._count_words(texts)
+            read = [words_and_symbols(text) for text in texts]
+            weights = family_weights(read)
+            words = self._words.fit_transform(read, weights)
+            vectors = _joined(words, self._trigrams.fit_transform(read, weights))
+        self.n_fitted = int(np.count_nonzero(nonzero_rows(vectors)))
+        return vectors
 
     def extended(self, texts: list[str]) -> TextSpace:
         """Return a space that also represents the new terms of these texts.
 
-        New terms get the weight of a term that occurs in no text of `fit`. The dense space stays.
+        New terms get the weight of a term that occurs in no text of `fit`.
         """
         if self.embedder is not None:
             return self
-        larger = TextSpace(None, self.random_state)
-        larger.n_fitted, larger._axes = self.n_fitted, self._axes
-        read = self._read(texts)
+        larger = TextSpace(None)
+        larger.n_fitted = self.n_fitted
+        read = [words_and_symbols(text) for text in texts]
         larger._word_counts, larger._rarity = self._word_counts, self._rarity
         larger._words = self._words.extended(read)
         larger._trigrams = self._trigrams.extended(read)
@@ -166,39 +135,15 @@ class TextSpace:
         parts = [vectors[:, :n_words], blank[0], vectors[:, n_words:], blank[1]]
         return sp.csr_array(sp.hstack(parts, format="csr"))
 
-    def transform(self, texts: list[str]) -> tuple[Any, np.ndarray]:
-        """Return rows whose products are similarities, and dense float32 unit rows.
+    def transform(self, texts: list[str]) -> Any:
+        """Return unit rows whose products are similarities, sparse or dense, float32.
 
         Terms that are not in the corpus count in the length of a row and so lower its similarity
         to every text of the corpus.
         """
-        vectors, wide = self._vectors(self._read(texts))
-        return vectors, self._points(wide)
-
-    def vectorizer(self) -> Any:
-        """Return the embedder, or the default one as a scikit-learn transformer."""
-        if self.embedder is not None:
-            return self.embedder
-        return FeatureUnion(
-            [("words", self._words.vectorizer()), ("trigrams", self._trigrams.vectorizer())]
-        )
-
-    def _read(self, texts: list[str]) -> list[str]:
-        return texts if self.embedder is not None else [words_and_symbols(text) for text in texts]
-
-    def _points(self, wide: Any) -> np.ndarray:
-        """Return the rows of the dense space, as float32 unit rows."""
-        if self._axes is None:
-            return np.ascontiguousarray(wide, dtype=np.float32)
-        wide = wide if wide.shape[1] == len(self._axes) else wide[:, : len(self._axes)]
-        points = np.asarray(project(wide, self._axes.T), dtype=np.float32)
-        return np.asarray(normalize(points, copy=False))
-
-    def _vectors(self, texts: list[str]) -> tuple[Any, Any]:
-        """Return unit rows whose products are similarities, and the rows to derive points from."""
         if self.embedder is None:
-            words, trigrams = self._words.transform(texts), self._trigrams.transform(texts)
-            return _joined(words, trigrams), trigrams
+            read = [words_and_symbols(text) for text in texts]
+            return _joined(self._words.transform(read), self._trigrams.transform(read))
         embed = getattr(self.embedder, "transform", self.embedder)
         given = embed(as_texts(texts))
         vectors: Any = sp.csr_array(given) if sp.issparse(given) else np.asarray(given)
@@ -211,7 +156,15 @@ class TextSpace:
         if not np.isfinite(stored).all():
             raise ValueError("embedder returned NaN or infinity; its vectors must be finite")
         unit = normalize(vectors.astype(np.float32, copy=False))
-        return unit, unit
+        return sp.csr_array(unit) if sp.issparse(unit) else np.ascontiguousarray(unit)
+
+    def vectorizer(self) -> Any:
+        """Return the embedder, or the default one as a scikit-learn transformer."""
+        if self.embedder is not None:
+            return self.embedder
+        return FeatureUnion(
+            [("words", self._words.vectorizer()), ("trigrams", self._trigrams.vectorizer())]
+        )
 
 
 @savable
@@ -430,11 +383,6 @@ _FORMS: dict[str, tuple[dict[str, Any], Callable[[list[str]], Any]]] = {
 }
 
 
-def _lengths(rows: Any) -> np.ndarray:
-    """Return a number per row that is 0 for zero rows."""
-    return np.asarray(abs(rows).sum(axis=1)).ravel() if sp.issparse(rows) else rows.any(axis=1)
-
-
 def _vectorizer(form: str, vocabulary: list[str] | None) -> TfidfVectorizer:
     settings: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32, **_FORMS[form][0]}
     return TfidfVectorizer(preprocessor=words_and_symbols, vocabulary=vocabulary, **settings)
@@ -448,3 +396,10 @@ def row_products(rows: Any, others: Any, pairs: np.ndarray) -> np.ndarray:
     else:
         products = np.einsum("ij,ij->i", left, right, dtype=np.float64)
     return np.clip(products, 0.0, 1.0)
+
+
+def nonzero_rows(points: Any) -> np.ndarray:
+    """Return whether each row has an entry that is not zero."""
+    if not sp.issparse(points):
+        return points.any(axis=1)
+    return np.asarray(abs(points).sum(axis=1)).ravel() > 0

@@ -21,9 +21,7 @@ KEYS = (str, int, float, np.number)
 # Attributes used for prediction. Others may hold NaN, such as losses or means of empty columns.
 _WEIGHTS = frozenset(
     {
-        "_axes",
         "_idf",
-        "_vectors",
         "coef_",
         "components_",
         "idf_",

@@ -21,6 +21,7 @@ _GONE = {
     "DuplicateClassifier": (
         *("_domain", "_familiarity", "_training_similarity", "_untrained", "untrained_share_"),
     ),
+    "TextSpace": ("_axes", "random_state"),
     "SurrogateRegressor": (*("temperature", "margin", "micro_batch_size", "eval_steps", *_RUN),),
 }
 """Parameters and attributes of older files that fitted models do not need, by class."""
@@ -64,6 +65,11 @@ def read_as_today(model: Any) -> None:
     """Drop and add parameters, and move attributes to the parts that hold them, in place."""
     state = getattr(model, "__dict__", {})
     drop_parameters(type(model).__name__, state)
+    if type(model).__name__ == "CorpusIndex" and "_vectors" in state:
+        # Neighbours were searched among dense points in place of the vectors.
+        vectors = state.pop("_vectors")
+        if vectors is not None:
+            state["_table"].points = vectors
     for name, value in _ADDED.get(type(model).__name__, {}).items():
         state.setdefault(name, value)
     for name, new in _RENAMED.get(type(model).__name__, {}).items():

@@ -14,6 +14,7 @@ from .links import merges_of_rows as merges_of_rows
 from .links import weakest_links as weakest_links
 from .neighbour_pairs import near_pairs as near_pairs
 from .parts import missing_pairs as missing_pairs
+from .rare_terms import SparseSearch as SparseSearch
 from .row_blocks import RowBlocks as RowBlocks
 from .row_blocks import cut_rows as cut_rows
 from .shared_values import shared_with as shared_with

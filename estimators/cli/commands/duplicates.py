@@ -188,7 +188,8 @@ class _NumberOr(click.ParamType):
     type=click.Choice(["auto", "exact", "approximate"]),
     default="auto",
     show_default=True,
-    help=f"How to search for neighbours. auto is exact up to {EXACT_LIMIT:,} different texts.",
+    help="How to search for neighbours. auto is exact for small tables, with an encoder up to "
+    f"{EXACT_LIMIT:,} different texts.",
 )
 @compared_by_option
 @out_option

@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
 
 from estimators import DuplicateFinder, load_model, save_model
 from estimators.corpus import corpus_index as _corpus_index
@@ -26,6 +29,11 @@ def sent(monkeypatch):
 
     monkeypatch.setattr(_devices.BestOnDevice, "__init__", counted)
     return counts
+
+
+def _dense(texts):
+    """An embedder that can be saved."""
+    return make_pipeline(TfidfVectorizer(), TruncatedSVD(5, random_state=0)).fit(texts)
 
 
 def _answers(finder, new):
@@ -63,14 +71,13 @@ def _same_up_to_ties(one, other):
 
 
 @pytest.mark.parametrize("index", ["exact", "approximate"])
-@pytest.mark.parametrize("embedder", [None, _placed_embedder])
-def test_answers_are_those_without_a_device(index, embedder, sent, monkeypatch):
+def test_answers_are_those_without_a_device(index, sent, monkeypatch):
     monkeypatch.setattr(_neighbour_table, "FEW_POINTS", 50)
     monkeypatch.setattr(_neighbour_table, "BLOCK_ROWS", 70)
     # A space is not learned anew here.
     texts, new = _corpus(300), _corpus(90, seed=1)
     one, other = (
-        DuplicateFinder(None, embedder, 4, index=index, device=device).fit(texts[:200])
+        DuplicateFinder(None, _placed_embedder, 4, index=index, device=device).fit(texts[:200])
         for device in (None, "cpu")
     )
     assert one.index_ == other.index_
@@ -92,8 +99,9 @@ def _keys(texts):
 def test_blocks_without_vectors_and_fewer_texts_than_neighbours(sent):
     texts = [*_corpus(60), "", "?", "...", "tea tea"]
     blocks = [i % 7 for i in range(len(texts))]
+    embedder = _dense(texts)
     one, other = (
-        DuplicateFinder(n_neighbors=50, device=device).fit(texts, blocks=blocks)
+        DuplicateFinder(None, embedder, 50, device=device).fit(texts, blocks=blocks)
         for device in (None, "cpu")
     )
     _same(other.find(threshold=0), one.find(threshold=0))
@@ -104,11 +112,12 @@ def test_blocks_without_vectors_and_fewer_texts_than_neighbours(sent):
 
 def test_the_device_is_that_of_now(sent, tmp_path, monkeypatch):
     texts = _corpus(80)
-    finder = DuplicateFinder(n_neighbors=4, device="cpu").fit(texts)
+    embedder = _dense(texts)
+    finder = DuplicateFinder(None, embedder, 4, device="cpu").fit(texts)
     save_model(finder, tmp_path / "finder.film")
     found = load_model(tmp_path / "finder.film")
     assert found.device == "cpu"
-    expected = DuplicateFinder(n_neighbors=4).fit(texts).find(threshold=0)
+    expected = DuplicateFinder(None, embedder, 4).fit(texts).find(threshold=0)
     # As where a finder of a machine with a GPU is loaded on one without.
     found.set_params(device="cuda")
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)

@@ -311,9 +311,8 @@ def test_a_member_that_comes_twice_is_refused(saved):
 
 
 FINDERS = {
-    "a projection": lambda index: index.space._axes,
     "the weights of words": lambda index: index.space._words._idf,
-    "vectors": lambda index: index._vectors.data,
+    "vectors": lambda index: index._table.points.data,
 }
 
 
