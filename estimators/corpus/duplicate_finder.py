@@ -54,14 +54,15 @@ class DuplicateFinder(BaseEstimator):
         Replaces the comparison of words by a measure of your own, such as a pipeline with `FILM`:
         maps texts to vectors, dense or sparse, whose cosines determine the candidates and, without
         a classifier, are the scores. To add a model of meaning to the comparison of words instead,
-        give ``encoder``. None uses TF-IDF of words and of character trigrams, and
-        scores by the general formula. It reads words and symbols (`film.text.words_and_symbols`). IDF weights come from
-        the corpus. Large
-        families of near copies, of at least ten texts and 1 % of the corpus, count as one text.
+        give ``encoder``. None uses TF-IDF of words and of character trigrams, and scores by the
+        general formula. It reads words and symbols (`film.text.words_and_symbols`). IDF weights
+        come from the corpus. Large families of near copies, of at least ten texts and 1 % of the
+        corpus, count as one text.
     n_neighbors : int, default=10
-        Candidates per unique text; all others if there are fewer. With a threshold above 0 or a
-        budget, a text gets twice as many as long as one of the last half scores at most .05 below
-        the listed pairs, until 200,000 further candidates were searched (`DuplicatePairs.n_cut`).
+        Candidates per unique text; fewer if fewer texts share a word or trigram. With a threshold
+        above 0 or a budget, a text gets twice as many as long as one of the last half scores at
+        most .05 below the listed pairs, until 200,000 further candidates were searched
+        (`DuplicatePairs.n_cut`).
         More than 100 million initial candidates raise an error.
     prior : "estimate", float or None, default=None
         Share of duplicates among candidate pairs to which the classifier's probabilities are
@@ -83,8 +84,8 @@ class DuplicateFinder(BaseEstimator):
         Takes names and folders of models, objects with ``encode`` or ``transform`` and functions
         (`AnyEncoder`). Each text is encoded once.
     device : str, default=None
-        Torch device for the search among dense vectors, such as "cuda". None uses NumPy. Neighbours are the same up to
-        rounding. It may be changed after `fit`.
+        Torch device for the search among dense vectors, such as "cuda". None uses NumPy. Neighbours
+        are the same up to rounding. It may be changed after `fit`.
     random_state : int, default=0
         Seeds the cells of dense vectors, and the sample that estimates its recall.
     verbose : int, default=0
