@@ -39,6 +39,7 @@ from estimators.pairs.stack.features import (
     with_corpus,
 )
 from estimators.pairs.stack.final_model import (
+    BOOSTING_PAIRS,
     check_weights,
     checked_final,
     checked_neighbourhood,
@@ -113,12 +114,12 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         begin with the same frozen encoder share its vectors.
     final_estimator : classifier, default=None
         Must have `predict_proba`, and neither ``class_weight`` nor ``priors``. None: gradient
-        boosting that minimises log loss from 2,000 pairs on, and a logistic regression on
-        standardised features below.
+        boosting that minimises log loss from 2,000 pairs on, and extremely randomised trees below.
     features : {"lexical"}, transformer or None, default="lexical"
         Maps pairs to further dense features, without labels. "lexical" is `LexicalFeatures`.
     cv : int or splitter, default=5
-        Question-disjoint folds; each pair is in one test fold. A splitter whose folds share
+        Question-disjoint folds; each pair is in one test fold. A number is lowered where a class
+        has fewer pairs that share no question. A splitter whose folds share
         questions raises an error, unless it is an `AllowSharedQuestions`.
     member_cv : dict of str to int, default=None
         Number of folds, by name, for members that are expensive to train: at least 2, and the same
@@ -184,17 +185,20 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
     The default final models also learn from near copies: pairs of a training text and the same text
     with a typo or another punctuation mark, labelled as duplicates. Together they have a hundredth
-    of the weight of the training pairs. If a member's similarity rises, the boosted trees never
-    lower the probability; if one text has more numbers, symbols or negations that the other does
-    not have, they never raise it.
+    of the weight of the training pairs. If a member's similarity rises, the trees never lower the
+    probability; if one text has more numbers, symbols or negations that the other does not have,
+    they never raise it.
 
     Log-odds are those of the final model and, with a share λ, those of the general formula
     (`film.judge.GeneralWeights`), which no label trained; the labels give it an offset and a slope:
-    ``(1 − λ) · stack + λ · general``. λ is 0.1 for pairs like the training pairs and rises to 1, as
-    `familiarity` falls to 0. If a member is an encoder that learns nothing, the formula is that
-    with an encoder. If the training texts are sentences and there is a ``neighbourhood``, λ also
-    rises as the density around the encoder's vectors falls from its median in the training pairs,
-    to 1 at the 0.05 quantile.
+    ``(1 − λ) · stack + λ · general``. For pairs like the training pairs, λ is 0.1 from 2,000
+    training pairs on. Below, it is the largest of 0.1 to 1 whose log loss out of fold is within one
+    standard error of the lowest, so a few labels do not make the model worse than none. λ rises to
+    1, as `familiarity` falls to 0. If a class has no two pairs that share no question, no member is
+    fitted and λ is 1. If a member is an encoder that learns nothing, the formula is that with an
+    encoder. If the training texts are sentences and there is a ``neighbourhood``, λ also rises as
+    the density around the encoder's vectors falls from its median in the training pairs, to 1 at
+    the 0.05 quantile.
 
     Examples
     --------
@@ -292,7 +296,22 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
                 name: take_rows(given, rows, len(pairs)) for name, given in fit_params.items()
             }
             return self.fit(pairs[rows], np.asarray(y)[rows], similar, **sliced)
-        folds = problem.folds(splitter)
+        most = problem.most_folds()
+        if most < 2 and features is not None:
+            warnings.warn(
+                f"{labels.sum()} duplicates and {(labels == 0).sum()} other pairs are too few to "
+                "fit members: the general formula decides; label at least two of each that share "
+                "no question",
+                UserWarning,
+                stacklevel=2,
+            )
+            members, own_folds, names = [], {}, []
+            everything = np.arange(len(pairs))
+            folds = [(everything, everything)]
+        else:
+            if not hasattr(self.cv, "split"):
+                splitter = splitter_of(max(2, min(self.cv, most)), self.random_state)
+            folds = problem.folds(splitter)
         plans = make_plans(members, own_folds, folds)
         final_steps, text_steps = next(
             steps for most, *steps in LAST_STEPS if most is None or len(pairs) < most
@@ -322,7 +341,6 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             stage("final model", final_steps)
             stage("training texts", 0)
             general = GeneralSide(problem, columns, inputs, fitted, near)
-            self._general = general.scaled(inputs, fitted, near, labels, weights)
             stage("training texts", text_steps)
 
             self._set_labels(classes, duplicate)
@@ -338,7 +356,37 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
             given = {name: routed[name] for name in names}
             self._record = TrainingRecord(problem, folds, own_folds, given)
+            self._general = self._scaled(general)
         return self
+
+    def _scaled(self, general: GeneralSide) -> GeneralSide:
+        """Put the general formula on the scale of the labels, and choose its share."""
+        record, inputs = self._record, self.out_of_fold_
+        labels = record.labels.astype(int)
+        with sklearn.config_context(enable_metadata_routing=self._routing):
+            weights = reaching_weights(self.final_estimator_, self._final_fit_params)
+        general = general.scaled(inputs, self.members_, self._neighbourhood, labels, weights)
+        if len(labels) >= BOOSTING_PAIRS:
+            return general
+        n_folds = int(record.fold_of_row.max()) + 1
+        if n_folds == 1:
+            return general.alone()
+        p = self._cross_fitted(np.repeat(inputs[None], n_folds, axis=0))
+        return general.with_share(p, inputs, record.fold_of_row, labels, weights)
+
+    def _cross_fitted(self, inputs: np.ndarray) -> np.ndarray:
+        """Return probabilities of each fold by the final model fitted to the other folds."""
+        record = self._record
+        return cross_fitted_probabilities(
+            self.final_estimator_,
+            inputs,
+            record.labels,
+            record.fold_of_row,
+            record.part_of_fold,
+            self._final_fit_params,
+            self.train_prior_,
+            self._routing,
+        )
 
     def inputs(self, pairs: Any, encodings: Encodings | None = None) -> np.ndarray:
         """Columns of members and features: the final model's inputs.
@@ -568,17 +616,13 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_prior()
         record = self._record
-        if record.probabilities is None:
-            record.probabilities = cross_fitted_probabilities(
-                self.final_estimator_,
-                self._nested_inputs(),
-                record.labels,
-                record.fold_of_row,
-                record.part_of_fold,
-                self._final_fit_params,
-                self.train_prior_,
-                self._routing,
+        if not self.members_:
+            raise ValueError(
+                "probabilities out of fold need at least two duplicates and two other pairs that "
+                "share no question: train on more pairs"
             )
+        if record.probabilities is None:
+            record.probabilities = self._cross_fitted(self._nested_inputs())
             record.training = None
         p = record.probabilities
         if self._general is not None:
@@ -825,8 +869,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             weights = reaching_weights(final, params)
         less.train_prior_ = prior_of(labels, weights)
         if less._general is not None:
-            fitted = less.out_of_fold_, less.members_, less._neighbourhood
-            less._general = less._general.scaled(*fitted, labels, weights)
+            less._general = less._scaled(less._general)
         return less
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

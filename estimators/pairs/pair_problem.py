@@ -151,6 +151,11 @@ class PairProblem:
         """Return an earlier problem if it is equal, since its texts have numbers."""
         return before if before is not None and getattr(before, "key", "") == self.key else self
 
+    def most_folds(self) -> int:
+        """Return the most folds that share no question and each have pairs of both classes."""
+        groups = self.groups[self.codes[:, 0]]
+        return min(len(np.unique(groups[self.labels == label])) for label in (0, 1))
+
     def folds(self, splitter: Any) -> list[Fold]:
         """Return training and test rows of each fold, which share no sentence."""
         sentences = self.sentences

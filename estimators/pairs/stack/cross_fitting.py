@@ -105,7 +105,7 @@ def fit_members(
         finished.append(done[-1])
         blocks.append(block)
         fitted.append((plan.name, whole))
-    return np.column_stack(blocks), fitted, collections
+    return np.column_stack([np.empty((len(problem.labels), 0)), *blocks]), fitted, collections
 
 
 def count_steps(plans: list[MemberPlan]) -> int:

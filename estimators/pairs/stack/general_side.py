@@ -32,8 +32,11 @@ from film.text import token_text
 NAMES = ("general formula", "familiarity")
 """Names of the columns that follow the inputs of the final model."""
 
-SHARE = 0.1
-"""Share of the general formula in the log-odds of familiar pairs, which it does not harm."""
+SHARES = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)
+"""Shares that the general formula can have in the log-odds of familiar pairs.
+
+The last, which does no harm, is that of classifiers of many pairs.
+"""
 
 SPARSE, DENSE = 0.05, 0.5
 """Quantiles of an encoder's densities of training pairs; between them the share rises.
@@ -113,6 +116,7 @@ class GeneralSide:
     training: np.ndarray
     slope: float
     offset: float
+    share: float = SHARES[-1]
     cosine: int | None
     density: int | None
     densities: np.ndarray
@@ -181,8 +185,7 @@ class GeneralSide:
         weights: Any,
     ) -> GeneralSide:
         """Return a copy for some of the members, on the scale of the training pairs' labels."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
+        other = self._copy()
         other._find_columns(members, neighbourhood)
         odds = self._odds[:, -1 if other.cosine is not None else 0]
         other.training = np.column_stack([odds, self._known])
@@ -206,7 +209,31 @@ class GeneralSide:
 
         ``inputs`` end with the columns of `columns`.
         """
-        return self._mixed(p, self.offset + self.slope * inputs[:, -2], inputs)
+        return self._mixed(p, self.offset + self.slope * inputs[:, -2], inputs, self.share)
+
+    def with_share(
+        self,
+        p: np.ndarray,
+        inputs: np.ndarray,
+        fold_of_row: np.ndarray,
+        labels: np.ndarray,
+        weights: Any,
+    ) -> GeneralSide:
+        """Return a copy whose share for familiar pairs is chosen by log loss out of fold.
+
+        ``p`` are probabilities of the stack out of fold. Of the shares whose log loss is within one
+        standard error of the lowest, the largest is taken.
+        """
+        other = self._copy()
+        _, losses = self._losses(p, inputs, fold_of_row, labels, weights)
+        other.share = _chosen(losses, weights)
+        return other
+
+    def alone(self) -> GeneralSide:
+        """Return a copy that decides about all pairs."""
+        other = self._copy()
+        other.share = SHARES[0]
+        return other
 
     def mixed_out_of_fold(
         self,
@@ -217,16 +244,40 @@ class GeneralSide:
         weights: Any,
     ) -> np.ndarray:
         """Move probabilities of the training pairs, each fold by the labels of the others."""
+        mixed, losses = self._losses(p, inputs, fold_of_row, labels, weights)
+        shares = np.full(len(p), self.share)
+        if self.share != SHARES[-1]:
+            for fold in np.unique(fold_of_row):
+                held = fold_of_row == fold
+                shares[held] = _chosen(losses[~held], _of(weights, ~held))
+        return mixed[np.arange(len(p)), [SHARES.index(share) for share in shares]]
+
+    def _losses(
+        self,
+        p: np.ndarray,
+        inputs: np.ndarray,
+        fold_of_row: np.ndarray,
+        labels: np.ndarray,
+        weights: Any,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return probabilities and log losses out of fold at each of `SHARES`, (n, n_shares)."""
         inputs = np.column_stack([inputs, self.training])
         score, odds = inputs[:, -2], np.empty(len(p))
         for fold in np.unique(fold_of_row):
             held = fold_of_row == fold
-            given = None if weights is None else np.asarray(weights)[~held]
-            slope, offset = _line(score[~held], labels[~held], given)
+            slope, offset = _line(score[~held], labels[~held], _of(weights, ~held))
             odds[held] = offset + slope * score[held]
-        return self._mixed(p, odds, inputs)
+        mixed = np.column_stack([self._mixed(p, odds, inputs, share) for share in SHARES])
+        return mixed, -np.log(np.where(labels[:, None] == 1, mixed, 1 - mixed))
 
-    def _mixed(self, p: np.ndarray, general: np.ndarray, inputs: np.ndarray) -> np.ndarray:
+    def _copy(self) -> GeneralSide:
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
+    def _mixed(
+        self, p: np.ndarray, general: np.ndarray, inputs: np.ndarray, share: float
+    ) -> np.ndarray:
         """Mix log-odds of the final model and of the formula, on the scale of the labels."""
         unlike = 1 - inputs[:, -1]
         if self.density is not None:
@@ -234,9 +285,9 @@ class GeneralSide:
             sparseness = (dense - inputs[:, self.density]) / max(dense - sparse, 1e-9)
             sentences = 1 - record_share(self.number_share)
             unlike = np.maximum(unlike, sentences * np.clip(sparseness, 0, 1))
-        share = SHARE + (1 - SHARE) * unlike
+        shares = share + (1 - share) * unlike
         trained = logit(np.clip(p, 1e-6, 1 - 1e-6))
-        return expit((1 - share) * trained + share * general)
+        return expit((1 - shares) * trained + shares * general)
 
     def _find_columns(self, members: list[tuple[str, Any]], neighbourhood: int | None) -> None:
         """Find the encoder's cosine and density among the final model's inputs."""
@@ -302,6 +353,18 @@ def _line(score: np.ndarray, labels: np.ndarray, weights: Any) -> tuple[float, f
     """Return slope, at least 0, and offset of the log-odds of labels given a score."""
     line = LogisticRegression().fit(score[:, None], labels, weights)
     return max(0.0, float(line.coef_[0, 0])), float(line.intercept_[0])
+
+
+def _chosen(losses: np.ndarray, weights: Any) -> float:
+    """Return the largest of `SHARES` within one standard error of the lowest loss."""
+    best = np.average(losses, axis=0, weights=weights).argmin()
+    more = losses - losses[:, [best]]
+    tied = np.average(more, axis=0, weights=weights) <= more.std(axis=0) / np.sqrt(len(more))
+    return SHARES[int(tied.argmax())]
+
+
+def _of(weights: Any, rows: np.ndarray) -> Any:
+    return None if weights is None else np.asarray(weights)[rows]
 
 
 def _is_encoder(member: Any) -> bool:

@@ -33,7 +33,7 @@ from estimators import (
     fast_duplicates,
 )
 from estimators.pairs.stack.augmentation import near_copies
-from estimators.pairs.stack.final_model import make_logistic
+from sklearn.linear_model import LogisticRegression
 from film.datasets import make_question_pairs
 from film.metric.triplets import triplets_from_pairs
 from film.pairs import row_cosines

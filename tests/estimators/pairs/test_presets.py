@@ -9,7 +9,7 @@ from estimators.pairs.accurate import LIGHT, accurate_duplicates
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.presets import fast_duplicates, few_label_duplicates
 from estimators.pairs.stack import final_model
-from estimators.pairs.stack.final_model import make_logistic
+from sklearn.linear_model import LogisticRegression
 from film.datasets import make_question_pairs
 from film.pairs import NEIGHBOURHOOD_NAMES, row_cosines
 
@@ -117,7 +117,7 @@ def test_without_training_or_encoder_the_accurate_one_leaves_members_out():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_neighbourhoods_are_left_out_where_pairs_are_few(make, monkeypatch):
     data = make_question_pairs(120, random_state=0)
-    model = make(d=4, rank=10, cv=2, final_estimator=make_logistic())
+    model = make(d=4, rank=10, cv=2, final_estimator=LogisticRegression())
     added = []
     for least in (len(data.y) + 1, len(data.y)):
         monkeypatch.setattr(final_model, "BOOSTING_PAIRS", least)

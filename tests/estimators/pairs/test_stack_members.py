@@ -28,7 +28,7 @@ from estimators import (
 )
 from estimators.inputs import DisjointPairsKFold
 from estimators.pairs.stack import final_model
-from estimators.pairs.stack.final_model import make_logistic
+from sklearn.linear_model import LogisticRegression
 from estimators.pairs.stack.member_folds import is_frozen
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS
 from estimators.training.loop.training import Training
@@ -249,10 +249,10 @@ def test_neighbourhoods_are_taken_where_pairs_are_many(monkeypatch):
     assert few.feature_names_out_ == [f"letters: {name}" for name in EMBEDDER_COLUMNS]
     for least, has_them in ((len(Y), True), (len(Y) + 1, False)):
         monkeypatch.setattr(final_model, "BOOSTING_PAIRS", least)
-        fitted = clone(model).set_params(final_estimator=make_logistic()).fit(PAIRS, Y)
+        fitted = clone(model).set_params(final_estimator=LogisticRegression()).fit(PAIRS, Y)
         assert (len(fitted.feature_names_out_) > 3) == has_them
         if has_them:
-            twenty = clone(model).set_params(final_estimator=make_logistic(), neighbourhood=20)
+            twenty = clone(model).set_params(final_estimator=LogisticRegression(), neighbourhood=20)
             wanted = twenty.fit(PAIRS, Y).out_of_fold_
             assert np.array_equal(fitted.out_of_fold_, wanted)
 
