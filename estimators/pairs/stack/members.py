@@ -185,7 +185,7 @@ def member_diagram(members: list[tuple[str, Any]], final: Any) -> Any:
             _VisualBlock,
         )
     names, parts = map(list, zip(*members, strict=True))
-    shown = "boosted trees or logistic regression" if final is None else final
+    shown = "boosted or extremely randomised trees" if final is None else final
     blocks = (
         _VisualBlock("parallel", parts, names=names, dash_wrapped=False),
         _VisualBlock("parallel", [shown], names=["final_estimator"], dash_wrapped=False),

@@ -60,7 +60,10 @@ def stack(*members, **params):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return fast_duplicates(d=8, rank=25, cv=2, prior=0.2).fit(PAIRS, Y)
+    linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.05, max_iter=1000))
+    model = fast_duplicates(d=8, rank=25, cv=2, prior=0.2, final_estimator=linear)
+    model.fit(PAIRS, Y)._general.share = 0.1
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +110,7 @@ def test_effects_of_a_linear_model_are_coefficients_times_differences(fitted, ve
     """The small model is a logistic regression, whose Shapley values are known."""
     scaler, logistic = fitted.final_estimator_
     weights = logistic.coef_[0] / scaler.scale_
-    # The general formula has a tenth of the log-odds of familiar pairs.
-    shares = 0.9 * (fitted.inputs(JUDGED) - fitted.typical_) * weights
+    shares = (1 - fitted._general.share) * (fitted.inputs(JUDGED) - fitted.typical_) * weights
     familiar = [(row, one) for row, one in enumerate(verdicts) if one.familiarity == 1]
     assert len(familiar) > len(verdicts) / 2
     for row, verdict in familiar:
@@ -147,7 +149,9 @@ def test_certain_probabilities_have_finite_effects():
             p = (X[:, 0] > np.median(X[:, 0])).astype(float)
             return np.column_stack([1 - p, p])
 
-    for verdict in stack(Pairs(), final_estimator=Certain()).explain(NEW[:10]):
+    certain = stack(Pairs(), final_estimator=Certain())
+    certain._general.share = 0.1
+    for verdict in certain.explain(NEW[:10]):
         assert not 1e-4 < verdict.probability < 1 - 1e-4
         assert np.isfinite(verdict.members[0].effect)
 

@@ -1,11 +1,12 @@
 """Where a pair is unlike the training pairs, the general formula decides."""
 
 import copy
+import warnings
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.special import logit
+from scipy.special import expit, logit
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -65,6 +66,72 @@ def general_by_hand(model, pairs):
     return general_weights().log_odds(general_features(alone, cosines, near, rarity.number_share))
 
 
+def odds_out_of_fold(model):
+    """The formula's log-odds of training pairs, by slopes and offsets of the other folds."""
+    score, fold_of_row = model._general.training[:, 0], model._record.fold_of_row
+    odds = np.empty(N)
+    for fold in np.unique(fold_of_row):
+        held = fold_of_row == fold
+        line = LogisticRegression().fit(score[~held, None], LABELS[:N][~held])
+        odds[held] = line.decision_function(score[held, None])
+    return odds
+
+
+def share_by_hand(stack, odds, familiarity, labels, rows):
+    """The largest share whose log loss is within a standard error of the lowest."""
+    losses = {}
+    for share in (1.0, 0.9, 0.7, 0.5, 0.3, 0.1):
+        of_pair = share + (1 - share) * (1 - familiarity)
+        p = expit((1 - of_pair) * logit(stack) + of_pair * odds)
+        losses[share] = -np.log(np.where(labels == 1, p, 1 - p))[rows]
+    lowest = min(losses.values(), key=np.mean)
+    for share, loss in losses.items():
+        if np.mean(loss - lowest) <= np.std(loss - lowest) / np.sqrt(len(loss)):
+            return share
+    raise AssertionError
+
+
+def test_the_share_of_the_formula_for_familiar_pairs_is_the_largest_that_does_no_harm(model):
+    fold_of_row, y = model._record.fold_of_row, LABELS[:N]
+    rng = np.random.default_rng(0)
+    for stack, expected in [
+        (rng.uniform(0.05, 0.95, N), [1.0]),
+        (np.where(y == 1, 0.999, 0.001), [0.1]),
+        (np.clip(0.7 * y + rng.uniform(0, 0.3, N), 0.01, 0.99), [0.3, 0.5, 0.1]),
+        (expit(odds_out_of_fold(model)), [1.0]),
+    ]:
+        side = model._general.with_share(stack, model.out_of_fold_, fold_of_row, y, None)
+        familiarity = model._general.training[:, 1]
+        everyone = np.ones(N, dtype=bool)
+        by_hand = share_by_hand(stack, odds_out_of_fold(model), familiarity, y, everyone)
+        assert side.share == by_hand and side.share in expected
+    assert model._general.alone().share == 1
+
+
+def test_a_handful_of_labels_makes_a_model_no_worse_than_none():
+    pairs, y = DATA.pairs[:N], LABELS[:N]
+    same, other = np.flatnonzero(y == 1), np.flatnonzero(y == 0)
+    for rows in ([same[0], other[0]], [same[0], *other[:5]], [*same[:2], *other[:3]]):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            few = fast_duplicates(d=4, rank=10).fit(pairs[rows], y[rows])
+        assert few._general.share == 1
+        assert any("too few to fit members" in str(each.message) for each in told) == (
+            len(few.members_) == 0
+        )
+        assert (len(few.members_) == 0) == (rows[1] == other[0])
+        with warnings.catch_warnings():
+            # Of so few texts, the words of others are hardly known.
+            warnings.simplefilter("ignore", UnfamiliarTextsWarning)
+            found = few.predict_proba(NEW)[:, 1]
+        odds = few._with_general(few.inputs(NEW), NEW)[:, -2]
+        plain = found < 0.95
+        assert (np.diff(found[plain][np.argsort(odds[plain])]) >= 0).all()
+        if not few.members_:
+            with pytest.raises(ValueError, match="at least two duplicates"):
+                few.out_of_fold_probabilities()
+
+
 @pytest.mark.parametrize("familiarity", [0.0, 0.4, 1.0])
 def test_log_odds_are_those_of_the_stack_and_of_the_formula(model, familiarity):
     inputs = columns(model, NEW)
@@ -74,7 +141,8 @@ def test_log_odds_are_those_of_the_stack_and_of_the_formula(model, familiarity):
     u = line.decision_function(odds[:, None])
     stack = logit(model.final_estimator_.predict_proba(inputs[:, :-2])[:, 1])
     inputs[:, -1] = familiarity
-    share = 0.1 + 0.9 * (1 - familiarity)
+    share = model._general.share
+    share += (1 - share) * (1 - familiarity)
     found = logit(model._mixed(inputs)[:, 1])
     assert found == pytest.approx((1 - share) * stack + share * u, abs=1e-8)
 
@@ -156,12 +224,13 @@ def test_probabilities_out_of_fold_are_moved_like_others(model):
         model._general = general
     inputs = np.column_stack([model.out_of_fold_, general.training])
     score, labels = inputs[:, -2], model._record.labels
-    expected = np.empty(N)
+    expected, odds = np.empty(N), odds_out_of_fold(model)
     for fold in range(model._record.fold_of_row.max() + 1):
         held = model._record.fold_of_row == fold
         line = LogisticRegression().fit(score[~held, None], labels[~held])
         other = copy.copy(general)
         other.slope, other.offset = line.coef_[0, 0], line.intercept_[0]
+        other.share = share_by_hand(stack, odds, inputs[:, -1], labels, ~held)
         expected[held] = other.mixed(stack, inputs)[held]
     ordinary = (stack < 0.95) & (moved < 0.95)
     assert moved[ordinary] == pytest.approx(expected[ordinary], abs=1e-12)
@@ -231,7 +300,7 @@ def test_the_cosine_of_an_encoder_counts_as_far_as_the_pair_is_of_sentences(enco
 
 def test_the_formula_counts_more_where_an_encoder_finds_few_training_texts_near(encoded):
     inputs, side = columns(encoded, NEW), copy.copy(encoded._general)
-    side.number_share = 0.01
+    side.number_share, side.share = 0.01, 0.1
     names = encoded.feature_names_out_
     density = names.index("letters: density on the sparser side")
     sparse, dense = np.quantile(encoded.out_of_fold_[:, density], [0.05, 0.5])

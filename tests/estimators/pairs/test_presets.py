@@ -3,13 +3,13 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from estimators.pairs.accurate import LIGHT, accurate_duplicates
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.presets import fast_duplicates, few_label_duplicates
 from estimators.pairs.stack import final_model
-from sklearn.linear_model import LogisticRegression
 from film.datasets import make_question_pairs
 from film.pairs import NEIGHBOURHOOD_NAMES, row_cosines
 

@@ -28,7 +28,6 @@ from estimators import (
 )
 from estimators.inputs import DisjointPairsKFold
 from estimators.pairs.stack import final_model
-from sklearn.linear_model import LogisticRegression
 from estimators.pairs.stack.member_folds import is_frozen
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS
 from estimators.training.loop.training import Training
