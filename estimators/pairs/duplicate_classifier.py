@@ -75,6 +75,8 @@ from estimators.pairs.stack.training_record import TrainingRecord
 from estimators.persistence import savable
 from film.pairs import ThresholdCurve, shift_prior, threshold_for_precision
 
+USUAL_FOLDS = 5
+
 FEATURE_STEPS, COPY_STEPS = 2, 1
 """Steps of the progress bar for features and near copies."""
 
@@ -118,8 +120,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     features : {"lexical"}, transformer or None, default="lexical"
         Maps pairs to further dense features, without labels. "lexical" is `LexicalFeatures`.
     cv : int or splitter, default=5
-        Question-disjoint folds; each pair is in one test fold. A number is lowered where a class
-        has fewer pairs that share no question. A splitter whose folds share
+        Question-disjoint folds; each pair is in one test fold. With fewer than five pairs of a class
+        that share no question, there are as many folds as such pairs. A splitter whose folds share
         questions raises an error, unless it is an `AllowSharedQuestions`.
     member_cv : dict of str to int, default=None
         Number of folds, by name, for members that are expensive to train: at least 2, and the same
@@ -218,7 +220,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         final_estimator: Any = None,
         *,
         features: Any = "lexical",
-        cv: Any = 5,
+        cv: Any = USUAL_FOLDS,
         member_cv: Any = None,
         neighbourhood: int | str | None = None,
         prior: float | None = None,
@@ -309,7 +311,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             everything = np.arange(len(pairs))
             folds = [(everything, everything)]
         else:
-            if not hasattr(self.cv, "split"):
+            if most < USUAL_FOLDS and not hasattr(self.cv, "split"):
                 splitter = splitter_of(max(2, min(self.cv, most)), self.random_state)
             folds = problem.folds(splitter)
         plans = make_plans(members, own_folds, folds)

@@ -299,10 +299,10 @@ def trees_with_near_copies(model, weights):
     rows = np.vstack([model.out_of_fold_, model.inputs(near)])
     weights = [*weights, *[sum(weights) / 100 / len(near)] * len(near)]
     names = model.feature_names_out_
-    rising = {"film: cosine", "words: verdict", "spelled alike"}
+    rising = tuple(": cosine,: verdict,spelled alike".split(","))
     falling = "numbers unshared,negation on one side,different question words,symbols unshared"
     falling = {*falling.split(","), "negated words unshared"}
-    signs = [int(name in rising) - int(name in falling) for name in names]
+    signs = [name.endswith(rising) - (name in falling) for name in names]
     trees = ExtraTreesClassifier(300, min_samples_leaf=3, random_state=0, monotonic_cst=signs)
     return trees.fit(rows, [*Y, *[1] * len(near)], sample_weight=weights)
 
@@ -457,8 +457,7 @@ def test_the_default_final_model_changes_with_the_number_of_pairs():
     model = cheap(cv=KFold(2)).fit(pairs, y)
     assert isinstance(model.final_estimator_, HistGradientBoostingClassifier)
     model.fit(pairs[1:], y[1:])
-    assert isinstance(model.final_estimator_[-1], LogisticRegression)
-    assert isinstance(model.final_estimator_[0], StandardScaler)
+    assert isinstance(model.final_estimator_, ExtraTreesClassifier)
 
 
 def test_a_final_model_of_your_own_is_cloned():
