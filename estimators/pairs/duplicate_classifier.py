@@ -120,7 +120,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     features : {"lexical"}, transformer or None, default="lexical"
         Maps pairs to further dense features, without labels. "lexical" is `LexicalFeatures`.
     cv : int or splitter, default=5
-        Question-disjoint folds; each pair is in one test fold. With fewer than five pairs of a class
+        Question-disjoint folds; each pair is in one test fold. If a class has fewer than five pairs
         that share no question, there are as many folds as such pairs. A splitter whose folds share
         questions raises an error, unless it is an `AllowSharedQuestions`.
     member_cv : dict of str to int, default=None
