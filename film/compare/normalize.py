@@ -177,6 +177,10 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)*")
 _IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 
 
+_CHANGED = {*_SPLIT, *_WORD_NUMBERS, *_LONG_UNITS, *_FORMS}
+"""Words that become other tokens in a text without digits. Others do so after a number only."""
+
+
 def comparable_tokens(text: str) -> list[str]:
     """Split a text into tokens that do not depend on how it is written.
 
@@ -212,7 +216,8 @@ def comparable_tokens(text: str) -> list[str]:
         decomposed = unicodedata.normalize("NFKD", text).casefold().translate(_OTHER_LETTERS)
         plain = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
         plain = unicodedata.normalize("NFC", plain)
-    plain = plain.translate(_APOSTROPHES)
+    if not plain.isascii() or "'" in plain or "`" in plain:
+        plain = plain.translate(_APOSTROPHES)
     if "." in plain:
         plain = _DOTTED.sub(lambda match: match.group().replace(".", "") + " ", plain)
     for sign, name in _SIGNS.items():
@@ -221,8 +226,11 @@ def comparable_tokens(text: str) -> list[str]:
     has_digits = _DIGIT.search(plain) is not None
     if has_digits:
         plain = _plain_numbers(plain)
+    found = _TOKEN.findall(plain)
+    if not has_digits and plain.isascii() and _CHANGED.isdisjoint(found):
+        return found
     tokens: list[str] = []
-    for token in _TOKEN.findall(plain):
+    for token in found:
         if has_digits and (token[0].isdigit() or (token[0] == "-" and len(token) > 1)):
             tokens += _number_tokens(token)
         elif token == "percent" and tokens and tokens[-1][0] == "#":
