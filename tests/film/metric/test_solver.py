@@ -1,5 +1,7 @@
 """The full-batch solver against closed forms, an independent convex solver, and its laws."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.optimize
@@ -553,6 +555,8 @@ def test_polished_maps_converge_where_eight_agree_with_the_lowest():
     # Half of 0.1 of the lowest.
     assert ended_after([5.0], [4.0] + [4.19] * 23).n_iter == 9
     assert ended_after([5.0], [4.0] + [4.21] * 23).reason is StopReason.STALLED
+    # Just half of 0.25 of the lowest agrees.
+    assert ended_after([8.0], [4.0] + [4.5] * 23, tol=0.25).n_iter == 9
     # With the lowest of the rounds, too.
     assert ended_after([4.0], [4.21] * 24).reason is StopReason.STALLED
     assert ended_after([5.0], [*[4.5] * 7, *[4.0] * 8]).n_iter == 16
@@ -560,6 +564,55 @@ def test_polished_maps_converge_where_eight_agree_with_the_lowest():
     assert ended_after([5.0], [5.0] * 24, max_iter=5).reason is StopReason.MAX_ITER
     curve = ended_after([5.0, 4.0], [6.0, 3.0, 7.0]).loss_curve
     assert curve.tolist() == [5.0, 4.0, 4.0, 3.0, 3.0]
+
+
+def polished_with(monkeypatch, n_rows, work, *, n_steps=1):
+    """Arguments of `polish` for maps of one direction, each polished in ``n_steps`` steps."""
+    asked, starts = [], []
+
+    def one_map(anchors, pulls, scale, S_all, start, m, within, n_near, left, told):
+        starts.append(start)
+        asked.append({"within": within, "n_near": n_near, "left": left})
+        for _ in range(min(left, n_steps)):
+            told(1.0)
+        hinge = np.array([0.0, 0.0, 0.0, 2.0])
+        return SimpleNamespace(
+            B=start, hinge=hinge, loss=1.0, bound=0.5, gradient_norm=0.0, smoothing=0.0
+        )
+
+    monkeypatch.setattr(solver_module, "polish", one_map)
+    monkeypatch.setattr(solver_module, "_WORK", work)
+    best = solver_module._Round(np.eye(2, 1), np.array([9.0]), 1.0, 0.0, 0.0, 0.5)
+    rows, rng = np.ones((n_rows, 2)), np.random.default_rng(0)
+    maps = solver_module._polished_rounds(rows, rows, 1.0, np.eye(2), best, 1.0, 0.5, 5, rng, None)
+    assert [each.share for each in maps] == [0.25] * len(asked)
+    # The best map first, then random ones of its size.
+    assert starts[0].ravel().tolist() == [3.0, 0.0]
+    np.testing.assert_allclose([np.linalg.norm(start) for start in starts], 3.0)
+    return asked
+
+
+def test_maps_are_polished_by_all_anchors_where_eight_of_them_are_little_work(monkeypatch):
+    # A step is 4 m r d = 4 · 7 · 2 multiplications, and eight maps take 100 steps each.
+    asked = polished_with(monkeypatch, 7, 56 * 800)
+    assert len(asked) == 24
+    assert asked[0] == {"within": 0.01, "n_near": 7, "left": 800}
+    assert asked[1]["left"] == 799
+
+
+def test_more_maps_are_polished_only_while_steps_are_left(monkeypatch):
+    assert [each["left"] for each in polished_with(monkeypatch, 7, 56 * 800, n_steps=799)] == [
+        800,
+        1,
+    ]
+    assert len(polished_with(monkeypatch, 7, 56 * 800, n_steps=800)) == 1
+
+
+def test_of_large_data_one_map_is_polished_by_a_sixth_of_the_anchors(monkeypatch):
+    asked = polished_with(monkeypatch, 7, 56 * 799)
+    assert asked == [{"within": 0.5, "n_near": 2, "left": 799}]
+    # At least as many steps as the rounds, each of a sixth of the work.
+    assert polished_with(monkeypatch, 7, 56 * 20)[0]["left"] == 30
 
 
 def test_the_objective_is_converged_at_its_bound():
@@ -571,6 +624,15 @@ def test_the_objective_is_converged_at_its_bound():
     assert ended_after([9.0] * 3, bound=8.9, nothing=10.0).n_iter == 1
     assert ended_after([5.0, 4.0], bound=6.0).lower_bound == 5.0
     assert ended_after([5.0], [4.0], bound=3.6).reason is StopReason.BOUND
+
+
+@solvers
+def test_the_zero_map_costs_the_margin_of_every_anchor(solver, monkeypatch):
+    anchors, pulls, moments, points = problem(0)
+    oracle = ConvexOracle(anchors, pulls, points, 1.0)
+    monkeypatch.setattr(solver_module, "_best_of", lambda *given: given[4])
+    nothing = solve(anchors, pulls, moments, anchors.shape[1], solver=solver)
+    assert nothing == pytest.approx(oracle.m * len(anchors) / oracle.unit**2)
 
 
 @solvers
