@@ -214,7 +214,7 @@ def neighbourhood_features(
 
 
 def ranks_and_neighbourhoods(
-    points: ArrayLike, pairs: ArrayLike, corpus: ArrayLike | None = None, *, k: int = 10
+    points: ArrayLike, pairs: ArrayLike, corpus: ArrayLike | None = None, *, k: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Count ranks up to k and describe the neighbourhoods of pairs in one search.
 

@@ -162,10 +162,10 @@ def test_a_gap_of_just_the_width_of_ties_is_a_tie():
     width = tie_width(2)
     # Of length 1 in float64, and their cosines with the first row are 0, the width and more.
     points = np.array([[1.0, 0.0], [0.0, 1.0], [width, 1.0]])
-    assert ranks_and_neighbourhoods(points, [[0, 1]])[0].tolist() == [[0, 1]]
+    assert ranks_and_neighbourhoods(points, [[0, 1]], k=10)[0].tolist() == [[0, 1]]
     assert neighbour_ranks(points, [[0, 1]]).tolist() == [[0, 1]]
     points[2, 0] = np.nextafter(width, 1)
-    assert ranks_and_neighbourhoods(points, [[0, 1]])[0].tolist() == [[1, 1]]
+    assert ranks_and_neighbourhoods(points, [[0, 1]], k=10)[0].tolist() == [[1, 1]]
     assert neighbour_ranks(points, [[0, 1]]).tolist() == [[1, 1]]
 
 
