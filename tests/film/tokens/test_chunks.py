@@ -90,6 +90,8 @@ def test_scores_are_block_means_or_sums(seed):
     contributions = rng.normal(size=(7, 9))
     first, second = rng.random((3, 7)) < 0.5, rng.random((4, 9)) < 0.5
     first[0], second[1] = False, False
+    # One token each.
+    first[1], second[0] = np.arange(7) == 2, np.arange(9) == 5
     means, sums = np.zeros((3, 4)), np.zeros((3, 4))
     for i in range(3):
         for j in range(4):

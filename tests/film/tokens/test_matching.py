@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from film.tokens.matching import FACTORS, MATCHING, _token_scores, match, ragged_matching
+from film.tokens.matching import MATCHING, _token_scores, match, ragged_matching
 from film.tokens.ragged import Ragged
 
 
@@ -149,7 +149,7 @@ def test_streamed_and_explained_pairs_agree(function, cosine, dtypes):
 def test_the_two_best_are_found_by_any_selection_of_numpy(function, dtype, length):
     # Some of its kernels sort all of few numbers, and the one of long doubles does not.
     S = np.random.default_rng(length).permuted(np.arange(40.0 * length).reshape(40, length), axis=1)
-    first, second = FACTORS[function]
+    first, second = {"significance": (1, 0), "uniqueness": (1, 1), "both": (2, 1)}[function]
     ordered = np.sort(S, axis=1)
     wanted = first * ordered[:, -1] - second * ordered[:, -2]
     assert np.array_equal(_token_scores(S.astype(dtype), 1, function), wanted)
