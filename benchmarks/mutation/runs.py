@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -20,6 +21,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import numpy as np
 import pytest
 
 SLOWER, SPARE, MEMORY = 5, 10, 12 << 30
@@ -137,15 +139,28 @@ def _exchange(old: Any, fresh: Any, module: str, put: Any) -> None:
                     function.__defaults__,
                     function.__kwdefaults__,
                 )
-        elif isinstance(new, bool | int | float | str | tuple) and type(new) is type(known):
-            if not name.startswith("__") and new != known:
+        elif new is not known and not name.startswith("__") and _same_kind(new, known):
+            if isinstance(new, dict):  # others hold it
+                known.clear()
+                known.update(new)
+            else:
                 put(name, new)
+
+
+def _same_kind(new: Any, known: Any) -> bool:
+    """Whether both are numbers, or both data of one type."""
+    if isinstance(new, dict):
+        return type(known) is dict and not any(map(callable, new.values()))
+    if isinstance(new, int | float):
+        return isinstance(known, int | float)
+    data = isinstance(new, str | tuple | frozenset | re.Pattern | np.ndarray)
+    return data and type(new) is type(known)
 
 
 def _function(value: Any) -> FunctionType | None:
     """Find the function inside a method, a property or a wrapper."""
     while not isinstance(value, FunctionType) or hasattr(value, "__wrapped__"):
-        inner = [getattr(value, name, None) for name in ("__wrapped__", "__func__", "fget")]
+        inner = [getattr(value, name, None) for name in ("__wrapped__", "__func__", "fget", "func")]
         if not any(inner):
             return None
         value = next(each for each in inner if each)
@@ -157,7 +172,7 @@ def _set(module: Any, name: str, value: Any) -> None:
     old = vars(module)[name]
     setattr(module, name, value)
     for other in list(sys.modules.values()):
-        if getattr(other, "__name__", "").startswith("film") and vars(other).get(name) == old:
+        if getattr(other, "__name__", "").startswith("film") and vars(other).get(name) is old:
             setattr(other, name, value)
 
 

@@ -11,8 +11,10 @@ from benchmarks.mutation.changes import mutants
 from benchmarks.mutation.runs import exchange
 
 SOURCE = '''
-from functools import lru_cache
+from functools import cached_property, lru_cache
 LIMIT = 7
+SHARE = 1 / 2
+NAMES = {"one": 1}
 
 def f(a: int = 3, *, flag: bool = True) -> "x + y":
     """A text with 1 number."""
@@ -27,7 +29,7 @@ def g(x):
     return inner(x) + 1
 
 def k():
-    return LIMIT
+    return LIMIT * SHARE + NAMES["one"]
 
 class C:
     n = 4
@@ -35,6 +37,10 @@ class C:
     @staticmethod
     def h(x=5):
         return x - 6
+
+    @cached_property
+    def p(self):
+        return -self.n
 '''
 
 
@@ -43,6 +49,12 @@ def test_every_operator_comparison_and_number_has_one_mutant():
     assert sorted(one.key for one in found) == sorted(
         [
             ": LIMIT = 7  ->  LIMIT = 8",
+            ": SHARE = 1 / 2  ->  SHARE = 1 * 2",
+            ": SHARE = 1 / 2  ->  SHARE = 2 / 2",
+            ": SHARE = 1 / 2  ->  SHARE = 1 / 3",
+            ": NAMES = {'one': 1}  ->  NAMES = {'one': 2}",
+            "k: return LIMIT * SHARE + NAMES['one']  ->  return LIMIT / SHARE + NAMES['one']",
+            "k: return LIMIT * SHARE + NAMES['one']  ->  return LIMIT * SHARE - NAMES['one']",
             "f: def f(a: int=3, *, flag: bool=True) -> 'x + y':  ->  "
             "def f(a: int=4, *, flag: bool=True) -> 'x + y':",
             "f: def f(a: int=3, *, flag: bool=True) -> 'x + y':  ->  "
@@ -61,10 +73,11 @@ def test_every_operator_comparison_and_number_has_one_mutant():
             "C.h: def h(x=5):  ->  def h(x=6):",
             "C.h: return x - 6  ->  return x + 6",
             "C.h: return x - 6  ->  return x - 7",
+            "C.p: return -self.n  ->  return +self.n",
         ]
     )
     for one in found:
-        assert 2 <= one.line <= 25
+        assert 2 <= one.line <= 31
         assert ast.dump(ast.parse(one.source)) != ast.dump(ast.parse(SOURCE))
 
 
@@ -101,7 +114,11 @@ def test_what_no_result_depends_on_is_left_alone():
         ("g.inner: return y + x  ->  return y - x", "g(4)", 9, 1),
         ("C.h: return x - 6  ->  return x - 7", "C.h()", -1, -2),
         ("C.h: def h(x=5):  ->  def h(x=6):", "C.h()", -1, 0),
-        (": LIMIT = 7  ->  LIMIT = 8", "k()", 7, 8),
+        (": LIMIT = 7  ->  LIMIT = 8", "k()", 4.5, 5.0),
+        (": SHARE = 1 / 2  ->  SHARE = 1 * 2", "k()", 4.5, 15),
+        (": NAMES = {'one': 1}  ->  NAMES = {'one': 2}", "k()", 4.5, 5.5),
+        (": NAMES = {'one': 1}  ->  NAMES = {'one': 2}", "NAMES['one']", 1, 2),
+        ("C.p: return -self.n  ->  return +self.n", "C().p", -4, 4),
     ],
 )
 def test_the_code_of_a_loaded_function_is_exchanged(monkeypatch, key, call, before, after):
