@@ -140,7 +140,7 @@ def _exchange(old: Any, fresh: Any, module: str, put: Any) -> None:
                     function.__kwdefaults__,
                 )
         elif new is not known and not name.startswith("__") and _same_kind(new, known):
-            if isinstance(new, dict):  # others hold it
+            if isinstance(new, dict | set):  # others hold it
                 known.clear()
                 known.update(new)
             else:
@@ -153,7 +153,7 @@ def _same_kind(new: Any, known: Any) -> bool:
         return type(known) is dict and not any(map(callable, new.values()))
     if isinstance(new, int | float):
         return isinstance(known, int | float)
-    data = isinstance(new, str | tuple | frozenset | re.Pattern | np.ndarray)
+    data = isinstance(new, str | tuple | set | frozenset | re.Pattern | np.ndarray)
     return data and type(new) is type(known)
 
 

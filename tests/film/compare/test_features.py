@@ -239,6 +239,7 @@ def test_a_negated_opposite_means_the_same():
     found = features("the shop is not open", "the shop is closed")
     assert not any(found[f"{name} differs"] for name in DIFFERENCES)
     assert found["coverage of the longer"] > 0.8
+    assert features("not open", "closed")["coverage of the longer"] == pytest.approx(0.8)
     assert features("the shop is open", "the shop is closed")["antonym differs"] == 1
     assert features("the shop is not open", "the shop is not closed")["antonym differs"] == 1
 
@@ -275,6 +276,40 @@ def test_a_misspelling_is_less_doubtful_than_another_word():
     assert features("the house", "the houses")["doubtful spelling"] == 0
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("better", "letter", 0.9),
+        ("cat", "cats", 0.95),
+        ("marching", "marched", 0.95),
+        ("restaraunts", "restaurants", 0.85),
+        ("m" * 39, "m" * 39 + "s", 0.95),
+        ("m" * 40, "m" * 40 + "s", 0),
+    ],
+)
+def test_words_of_like_spelling_cover_each_other(one, other, expected):
+    assert features(one, other)["coverage of the longer"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("", "", 0),
+        ("ab; cd, from paris to rome", "ab; cd, from rome to paris", 0),
+        ("ab; cd from paris; to rome", "ab cd from rome to paris", 0),
+        ("ab cd from paris to rome", "ab; cd from rome; to paris", 0),
+        ("ab; cd from paris to rome", "ab; cd from rome to paris", 1),
+    ],
+)
+def test_marks_between_the_words_of_a_list(one, other, expected):
+    assert features(one, other)["order differs"] == expected
+
+
+def test_the_order_of_other_words_does_not_matter():
+    one, other = "from paris to rome by night train", "from rome to paris on foot with dogs"
+    assert features(one, other)["order differs"] == 0
+
+
 def test_the_nearest_of_several_words_is_matched():
     """One word has one partner: the same stem before one edit."""
     found = features("accounts", "account accomnts")
@@ -291,6 +326,9 @@ def test_the_nearest_of_several_words_is_matched():
         (["a part", "apart"], [["a", "part"], ["apart"]]),
         (["i sland", "island"], [["i", "sland"], ["island"]]),
         (["no on", "noon"], [["!not", "on"], ["noon"]]),
+        (["in to it", "into"], [["in", "to", "it"], ["into"]]),
+        (["may be it", "maybe"], [["maybe", "it"], ["maybe"]]),
+        (["data base ball", "database baseball"], [["data", "baseball"], ["database", "baseball"]]),
         (["up on it", "upon"], [["up", "on", "it"], ["upon"]]),
         (["data base data base", "database"], [["database"] * 2, ["database"]]),
         ([""], [[]]),
@@ -327,6 +365,16 @@ def test_of_long_texts_the_rarest_words_are_compared_by_spelling(monkeypatch):
     found = pair_features([one], [other], rarity_of(one, other, *[frequent] * 50))
     assert len(compared) <= _features.MOST_SPELT**2
     assert found[0, COLUMN["coverage of the longer"]] > 0
+
+
+@pytest.mark.parametrize(("n_rarer", "expected"), [(49, True), (50, False)])
+def test_the_fiftieth_word_is_compared_by_spelling_and_the_next_is_not(n_rarer, expected):
+    rare = ["".join(word) for word in itertools.islice(itertools.product("bdfg", repeat=6), 50)]
+    others = [word.translate(str.maketrans("bdfg", "klmp")) for word in rare]
+    one, other = (" ".join([*words[:n_rarer], "zyzzogeton"]) for words in (rare, others))
+    other = other.replace("zyzzogeton", "zyzzogetom")
+    found = features(one, other, *["zyzzogeton zyzzogetom"] * 50)
+    assert (found["coverage of the longer"] > 0) == expected
 
 
 def test_features_of_long_texts_do_not_depend_on_company():

@@ -117,10 +117,67 @@ def test_other_things_have_other_tokens(one, other):
         ("I am", ["i", "am"]),
         ("the m file", ["the", "m", "file"]),
         ("one of them", ["one", "of", "them"]),
+        ("-5", ["#-5"]),
+        ("23:59", ["@23:59"]),
+        ("24:00", ["#24", "#0"]),
+        ("10:60", ["#10", "#60"]),
+        ("a mile", ["a", "%mi"]),
+        ("the min value", ["the", "min", "value"]),
+        ("don`t", ["do", "!not"]),
+        ("cr\u00e8me", ["creme"]),
+        ("a\u036fb", ["ab"]),
+        ("дом 5", ["дом", "#5"]),
     ],
 )
 def test_tokens(text, expected):
     assert comparable_tokens(text) == expected
+
+
+NUMBERS = """
+2 two ii/3 three third iii/4 four fourth iv/5 five fifth/6 six sixth/7 seven seventh vii
+8 eight eighth viii/9 nine ninth ix/10 ten tenth/11 eleven/12 twelve/13 thirteen/14 fourteen
+15 fifteen/16 sixteen/17 seventeen/18 eighteen/19 nineteen/20 twenty/30 thirty/40 forty
+50 fifty/60 sixty/70 seventy/80 eighty/90 ninety/100 hundred/1000 thousand
+"""
+MONTHS = """
+1 january jan/2 february feb/3 march mar/4 april apr/5 may/6 june jun/7 july jul/8 august aug
+9 september sep sept/10 october oct/11 november nov/12 december dec
+"""
+QUANTITIES = """
+3kg 3000 g/3g 3 g/3mg 0.003 g/3km 3000 m/3m 3 m/3cm 0.03 m/3mm 0.003 m/3l 3 l/3ml 0.003 l
+3tb 3000 gb/3gb 3 gb/3mb 0.003 gb/3hz 3 hz/3mhz 3000000 hz/3ghz 3000000000 hz/3kw 3000 w/3w 3 w
+3h 180 min/3min 3 min/3s 3 s/3hundred 300/3thousand 3000/3million 3000000/3billion 3000000000
+"""
+FORMS = "child children childs/be been being/write wrote written/go went gone/ltd limited"
+
+
+def rows(table):
+    return [line.split() for line in table.strip().replace("\n", "/").split("/")]
+
+
+@pytest.mark.parametrize(("number", "words"), [(row[0], row[1:]) for row in rows(NUMBERS)])
+def test_words_of_numbers(number, words):
+    for word in words:
+        assert comparable_tokens(f"about {word} of them") == ["about", f"#{number}", "of", "them"]
+
+
+@pytest.mark.parametrize(("number", "names"), [(row[0], row[1:]) for row in rows(MONTHS)])
+def test_months(number, names):
+    for name in names:
+        assert comparable_tokens(f"5 {name} 2024") == ["#5", f"#{number}", "#2024"]
+        assert comparable_tokens(f"{name} 5th") == [f"#{number}", "#5"]
+
+
+@pytest.mark.parametrize("row", rows(QUANTITIES), ids=" ".join)
+def test_quantities_are_in_base_units(row):
+    written = row[0][0] + " " + row[0][1:]
+    assert comparable_tokens(written) == [f"#{row[1]}", *(f"%{unit}" for unit in row[2:])]
+
+
+@pytest.mark.parametrize("row", rows(FORMS), ids=" ".join)
+def test_forms_of_a_word(row):
+    for form in row:
+        assert comparable_tokens(form) == row[:1]
 
 
 def random_texts(n, seed=0):

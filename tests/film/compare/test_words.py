@@ -152,6 +152,7 @@ def test_the_share_of_numbers_counts_codes_too():
     rarity = WordRarity([["#5", "lamp"], ["m404dn", "lamp"], ["@15:00", "red", "sofa", "%kg"]])
     assert rarity.number_share == 3 / 8
     assert WordRarity([]).number_share == 0
+    assert WordRarity([["#5"]]).number_share == 1
 
 
 def test_known_words_are_common_or_in_five_texts():

@@ -1,3 +1,4 @@
+import random
 from itertools import pairwise
 
 import numpy as np
@@ -13,37 +14,58 @@ TEXTS = [
     [],
 ]
 ASKED = [["how", "do", "they", "sing"], ["bake", "how"], ["ein", "hund"], [], TEXTS[0]]
+ASKED += [["how"], ["ein", "how"], ["how", "how", "how"], ["how", "do", "how", "how", "i"]]
 
 
-def slow_rarity(text, known):
-    """The definition, with sets and loops."""
+def slow_rarity(text, texts, own=()):
+    """The definition, with sets and loops; `own` are the numbers of the texts of its group."""
 
     def pairs(tokens):
-        words = ["", *tokens, ""]
-        return set(pairwise(words))
+        return set(pairwise(["", *tokens, ""]))
 
     def rarity(n_with):
-        return np.log((len(TEXTS) + 1) / (n_with + 1))
+        return np.log((len(texts) + 1) / (n_with + 1))
 
-    if not any(word in other for word in text for other in TEXTS):
+    if not any(word in other for word in text for other in texts):
         return np.inf
+    others = [other for number, other in enumerate(texts) if number not in own]
     values = []
     for pair in pairs(text):
-        n_with = sum(pair in pairs(other) for other in known)
+        n_with = sum(pair in pairs(other) for other in others)
         value = rarity(n_with)
         if not n_with:
-            of_words = [
-                len(TEXTS) if word == "" else sum(word in other for other in TEXTS) for word in pair
-            ]
-            value += 0.1 * np.mean([rarity(n) for n in of_words])
+            value += 0.1 * np.mean(
+                [rarity(sum(word in ["", *other] for other in others)) for word in pair]
+            )
         values.append(value)
     return np.mean(values)
 
 
-def test_rarities_are_those_of_the_definition():
-    found = AdjacentWords.of_texts(TEXTS).rarities(ASKED)
-    assert found == pytest.approx([slow_rarity(text, TEXTS) for text in ASKED], abs=1e-12)
-    assert np.isinf(found).tolist() == [False, False, True, True, False]
+def random_texts(seed):
+    draw = random.Random(seed)
+    return [draw.choices("abcd", k=draw.randrange(6)) for _ in range(12)]
+
+
+@pytest.mark.parametrize("texts", [TEXTS, *map(random_texts, range(3))])
+def test_rarities_are_those_of_the_definition(texts):
+    found = AdjacentWords.of_texts(texts).rarities([*ASKED, *texts])
+    expected = [slow_rarity(text, texts) for text in [*ASKED, *texts]]
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("alone", [TEXTS, *map(random_texts, range(3))])
+def test_the_rarities_of_others_are_those_of_the_definition(alone):
+    """Groups are copies of a text; how they are numbered does not matter."""
+    texts = [*alone, *alone[2:4], alone[2]]
+    groups = np.array([*range(len(alone)), 2, 3, 2])
+    expected = [
+        slow_rarity(t, texts, np.flatnonzero(groups == g))
+        for t, g in zip(texts, groups, strict=True)
+    ]
+    known = AdjacentWords.of_texts(texts)
+    for factor in range(1, 60):
+        found = known.rarities(texts, groups * factor)
+        assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_own_group_of_a_text_is_not_counted():

@@ -16,6 +16,8 @@ from film.judge import describe_differences
         ("how to cook rice", "cook rice", "differs in spelling: how, to / nothing"),
         ("Paris to Rome", "Rome to Paris", "differs in order"),
         ("it is open", "it is not open", "differs in negation: nothing / not"),
+        ("red sofa lamp tea cup", "nut", "differs in words: red, sofa, lamp, tea, cup / nut"),
+        ("buy pc case", "buy x lamp", "differs in words: pc, case / lamp"),
         ("one two three four five six", "", "differs in words: four, five, six / nothing"),
         (
             "red sofa lamp tea cup pan",

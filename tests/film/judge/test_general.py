@@ -21,6 +21,11 @@ NAMES = list(GENERAL_FEATURES)
 SIGNS = np.array(list(GENERAL_FEATURES.values()))
 FITTED = np.array([name != "nothing shared" for name in NAMES])
 
+FOR_DUPLICATES = {
+    *("coverage of the longer", "coverage of the shorter", "cosine", "margin, with numbers"),
+    *("number shared", "code shared", "meaning", "meaning or coverage"),
+}
+
 
 def pair_row(**values):
     """Features of texts alone, 0 but for those given (with _ for spaces)."""
@@ -38,6 +43,8 @@ def test_the_weights_have_their_signs(names):
     assert (signed >= 0).all() and (meaning or (signed > 0).all())
     assert weights.weights[list(names).index("nothing shared")] == NOTHING_SHARED
     assert general_weights(meaning) is weights
+    for name, sign in names.items():
+        assert sign == (1 if name in FOR_DUPLICATES else -1), name
 
 
 def slow_general(row, cosine, rank, margin, share):
@@ -154,7 +161,7 @@ def random_set(n, seed, intercept=0.0, right=True):
 def test_a_fit_of_right_signs_is_logistic_regression():
     """No bound is active, so scikit-learn finds the same weights."""
     X, y, weights = random_set(4000, seed=0)
-    fitted = fit_general([(X, y, weights)], penalty=0.002)
+    fitted = fit_general([(X, y, weights)])
     w = weights / weights.sum()
     model = LogisticRegression(C=1 / 0.002, tol=1e-10, max_iter=10_000).fit(X, y, sample_weight=w)
     assert (fitted * SIGNS > 0).all() and (fitted[~FITTED] == NOTHING_SHARED).all()
@@ -169,6 +176,13 @@ def test_weights_keep_their_signs_on_misleading_labels():
     X[:, 0] = 1 - X[:, 0]
     fitted = fit_general([(X, y, weights)])
     assert fitted[0] == 0 and (fitted * SIGNS >= 0).all() and (fitted != 0).sum() > 15
+
+
+def test_what_is_not_fitted_does_not_matter():
+    X, y, weights = random_set(400, seed=9)
+    plain = fit_general([(X, y, weights)])
+    X[:, ~FITTED] = 1 - y[:, None]
+    np.testing.assert_allclose(fit_general([(X, y, weights)]), plain, atol=2e-3)
 
 
 def objective(beta, intercepts, sets, penalty):
@@ -231,6 +245,7 @@ def test_sets_of_one_label_teach_nothing():
     [
         ({}, "similar"),
         ({"coverage_of_the_longer": 1}, "spelling"),
+        ({"coverage_of_the_longer": 0.9}, "spelling"),
         ({"coverage_of_the_longer": 0.89}, "similar"),
         ({"coverage_of_the_longer": 0.95, "replaced": 0.01}, "similar"),
         ({"coverage_of_the_longer": 0.95, "doubtful_spelling": 0.1}, "similar"),
@@ -240,7 +255,8 @@ def test_sets_of_one_label_teach_nothing():
             if name != "antonym"
         ),
         ({"coverage_apart": 0.7, "antonym_differs": 1}, "differs in opposite"),
-        ({"coverage_apart": 0.6, "number_differs": 1}, "similar"),
+        ({"coverage_apart": 2 / 3, "number_differs": 1}, "differs in number"),
+        ({"coverage_apart": 0.66, "number_differs": 1}, "similar"),
         ({"coverage_apart": 1, "order_differs": 1}, "differs in order"),
         (
             {"coverage_apart": 0.8, "order_differs": 1, "number_differs": 1},
