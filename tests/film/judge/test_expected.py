@@ -1,7 +1,10 @@
 """Expected precision against known truth, and rounds against a loop."""
 
+import itertools
+
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from film.judge import expected_precision, matching_rounds
@@ -36,6 +39,129 @@ def _table(seed, share=0.2, shift=0.0, size=2, fall=0.5, apart=5.0):
 def _f1(scores, same, threshold):
     listed = scores >= threshold
     return 2 * same[listed].sum() / max(1, listed.sum() + same.sum())
+
+
+def slow_rounds(pairs, scores, n_rounds):
+    expected = np.full(len(pairs), n_rounds)
+    used = [set() for _ in range(n_rounds)]
+    for place in np.argsort(-scores, kind="stable").tolist():
+        ends = set(pairs[place].tolist())
+        for number in range(n_rounds):
+            if not ends & used[number]:
+                used[number] |= ends
+                expected[place] = number
+                break
+    return expected
+
+
+def slow_evidence(X, counts, weight, mean, spread, offset, start):
+    """The highest penalised likelihood of counts, and half the logarithm of its curvature less."""
+
+    def parts(beta):
+        log_mean = X @ beta + offset
+        expected = np.exp(log_mean) * weight
+        loss = np.sum(expected - weight * counts * log_mean)
+        slope = X.T @ (expected - weight * counts) + (beta - mean) / spread**2
+        return loss + np.sum(((beta - mean) / spread) ** 2) / 2, slope, X.T * expected @ X
+
+    best = minimize(
+        lambda beta: parts(beta)[:2],
+        start,
+        jac=True,
+        hess=lambda beta: parts(beta)[2] + np.diag(1 / spread**2),
+        method="trust-exact",
+        options={"gtol": 1e-3},
+    ).x
+    loss, _, curvature = parts(best)
+    return -loss - np.linalg.slogdet(curvature + np.diag(1 / spread**2))[1] / 2, best
+
+
+def slow_expected(pairs, scores, two_tables, one_to_one):
+    """Precision, recall, their intervals and F1 by the model, for one of its cases at a time."""
+    x = logit(np.clip(scores, 1e-9, 1 - 1e-9))
+    pairs, scores, x = (values[x >= -6] for values in (pairs, scores, x))
+    rounds = slow_rounds(pairs, scores, 5)[scores < 1]
+    x = x[scores < 1]
+    edges = np.linspace(-6, 7, 53)
+    counts = np.array([np.histogram(x[rounds == k], edges)[0] for k in range(5)])
+    later = np.pad(counts[1:].sum(axis=0), 2)
+    smooth = [later[i : i + 5] @ [1, 2, 3, 2, 1] for i in range(52)]
+    first = min(int(np.argmax(smooth)), 20)  # where the log-odds are -1
+    rows, weight, at = [], [], []
+    for k, n in enumerate(counts):
+        for i in range(first, 52):
+            depth = (i - first) / 4
+            changes = [max(depth - knot, 0) for knot in (1, 2, 3, 4)]
+            levels = [float(k == number) for number in (1, 2, 3, 4)]
+            rows.append([1, depth, *changes, *levels, np.log(1 + k) * depth])
+            about = (n[max(i - 1, first)] + 2 * n[i] + n[min(i + 1, 51)]) / 4
+            weight.append(1 / (8 + 0.2**2 * about))
+            at.append((edges[i] + 0.125, k))
+    X, weight, (middles, k) = np.array(rows), np.array(weight), np.array(at).T
+    mean = np.array([0, -0.8, -0.2, -0.2, -0.2, -0.2, 0, 0, 0, 0, -0.25])
+    spread = np.array([100, 1, 0.5, 0.5, 0.5, 0.5, 1, 1, 1, 1, 0.4])
+    kinds = [(0.02, 0.6, 2.8, 0.4), (0.15, 0.25, 2.8, 0.4), (1.0, 0.15, 4.0, 0.25)]
+    centre, width = (0, 1.2) if two_tables else (0.8, 1)
+    listed = rounds == 0 if one_to_one else np.ones(len(x), dtype=bool)
+    thresholds = np.arange(1, 100) / 100
+    cell = (x[:, None] >= logit(thresholds)).sum(axis=1) * 9 + rounds
+    means = x.copy()
+    for one in set(cell):
+        means[cell == one] = x[(cell == one) & listed].mean() if listed[cell == one].any() else 0
+    from_here = (x[:, None] >= logit(thresholds)) & listed[:, None]
+    n, start = from_here.sum(axis=0), mean.copy()
+    prior, evidence, true, whole = [], [], [], []
+    slopes = (1.2, 1.8, 2.6, 3.8, 5.5)
+    for t, b, (r, share, usual, sd) in itertools.product(np.arange(-4, 4.5, 0.5), slopes, kinds):
+        prior.append(
+            np.log(share) - ((t - centre) / width) ** 2 / 2 - (np.log(b / usual) / sd) ** 2 / 2
+        )
+        offset = np.log1p(np.exp(b * (middles - t)) * r**k)
+        value, start = slow_evidence(
+            X, counts[:, first:].ravel(), weight, mean, spread, offset, start
+        )
+        evidence.append(value)
+        chance = expit(b * (means - t) + rounds * np.log(r))
+        true.append(chance @ from_here)
+        whole.append(chance @ listed)
+    prior, evidence, true = np.array(prior), np.array(evidence), np.array(true)
+    usual, learned = (np.exp(v - v.max()) for v in (prior, prior + evidence))
+    weights = 0.3 * usual / usual.sum() + 0.7 * learned / learned.sum()
+
+    def quantiles(values):
+        order = np.argsort(values)
+        total = np.cumsum(weights[order])
+        return [values[order][np.flatnonzero(total >= share)[0]] for share in (0.05, 0.5, 0.95)]
+
+    precision = np.array(
+        [
+            quantiles(v) if m else [0, 0, 0]
+            for v, m in zip(true.T / np.maximum(n, 1)[:, None], n, strict=True)
+        ]
+    )
+    recall = np.array([quantiles(values / whole) for values in true.T])
+    f1 = [weights @ (2 * v / (m + np.array(whole))) for v, m in zip(true.T, n, strict=True)]
+    return n, np.maximum.accumulate(precision), recall, f1
+
+
+@pytest.mark.parametrize(
+    ("two_tables", "one_to_one", "size", "shift"),
+    [(False, False, 4, 0.0), (True, False, 2, 0.5), (True, True, 2, 3.5)],
+)
+def test_the_model_is_that_of_loops(two_tables, one_to_one, size, shift):
+    pairs, scores, _ = _table(0, shift=shift, size=size)
+    scores[:2] = 1.0, 0.0
+    found = expected_precision(pairs, scores, two_tables=two_tables, one_to_one=one_to_one)
+    n, precision, recall, f1 = slow_expected(pairs, scores, two_tables, one_to_one)
+    assert found.thresholds.tolist() == (np.arange(1, 100) / 100).tolist()
+    assert found.n_pairs.tolist() == n.tolist()
+    np.testing.assert_allclose(found.f1, f1, atol=1e-4)
+    for (low, middle, high), interval, value in (
+        (precision.T, found.precision_interval, found.precision),
+        (recall.T, found.recall_interval, found.recall),
+    ):
+        np.testing.assert_allclose(np.column_stack([low, high]), interval, atol=1e-4)
+        np.testing.assert_allclose(middle, value, atol=1e-4)
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -153,15 +279,7 @@ def test_rounds_equal_those_of_a_loop(seed):
     # Many scores are equal.
     scores = rng.integers(0, 20, len(pairs)) / 20
     n_rounds = 4
-    expected = np.full(len(pairs), n_rounds)
-    used = [set() for _ in range(n_rounds)]
-    for place in np.argsort(-scores, kind="stable").tolist():
-        ends = set(pairs[place].tolist())
-        for number in range(n_rounds):
-            if not ends & used[number]:
-                used[number] |= ends
-                expected[place] = number
-                break
+    expected = slow_rounds(pairs, scores, n_rounds)
     assert matching_rounds(pairs, scores, n_rounds).tolist() == expected.tolist()
 
 
