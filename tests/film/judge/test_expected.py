@@ -244,6 +244,12 @@ def test_a_required_precision_is_that_of_the_lower_end():
     assert at["precision"] >= 0.9
 
 
+def test_a_pair_alone_has_a_threshold():
+    expected = expected_precision(np.array([[0, 1]]), np.array([0.9]))
+    assert expected.n_pairs.tolist() == [1] * 90 + [0] * 9
+    assert expected.threshold_for(1e-6) == 0.01
+
+
 def test_copies_are_partners_but_no_pairs():
     pairs, scores, _ = _table(0)
     copies = np.array([[0, N_ROWS]])
