@@ -70,7 +70,7 @@ def slow_evidence(X, counts, weight, mean, spread, offset, start):
         jac=True,
         hess=lambda beta: parts(beta)[2] + np.diag(1 / spread**2),
         method="trust-exact",
-        options={"gtol": 1e-3},
+        options={"gtol": 1e-6},
     ).x
     loss, _, curvature = parts(best)
     return -loss - np.linalg.slogdet(curvature + np.diag(1 / spread**2))[1] / 2, best
@@ -146,22 +146,24 @@ def slow_expected(pairs, scores, two_tables, one_to_one):
 
 @pytest.mark.parametrize(
     ("two_tables", "one_to_one", "size", "shift"),
-    [(False, False, 4, 0.0), (True, False, 2, 0.5), (True, True, 2, 3.5)],
+    [(False, False, 4, 0.0), (True, False, 2, -2.7), (True, True, 2, 3.5)],
 )
 def test_the_model_is_that_of_loops(two_tables, one_to_one, size, shift):
     pairs, scores, _ = _table(0, shift=shift, size=size)
     scores[:2] = 1.0, 0.0
-    found = expected_precision(pairs, scores, two_tables=two_tables, one_to_one=one_to_one)
+    options = {"two_tables": two_tables, "one_to_one": one_to_one}
+    given = {name: True for name, value in options.items() if value}
+    found = expected_precision(pairs, scores, **given)
     n, precision, recall, f1 = slow_expected(pairs, scores, two_tables, one_to_one)
     assert found.thresholds.tolist() == (np.arange(1, 100) / 100).tolist()
     assert found.n_pairs.tolist() == n.tolist()
-    np.testing.assert_allclose(found.f1, f1, atol=1e-4)
+    np.testing.assert_allclose(found.f1, f1, atol=1e-6)
     for (low, middle, high), interval, value in (
         (precision.T, found.precision_interval, found.precision),
         (recall.T, found.recall_interval, found.recall),
     ):
-        np.testing.assert_allclose(np.column_stack([low, high]), interval, atol=1e-4)
-        np.testing.assert_allclose(middle, value, atol=1e-4)
+        np.testing.assert_allclose(np.column_stack([low, high]), interval, atol=1e-6)
+        np.testing.assert_allclose(middle, value, atol=1e-6)
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -242,6 +244,15 @@ def test_a_required_precision_is_that_of_the_lower_end():
     at, before = expected.at(threshold), expected.at(threshold - 0.01)
     assert at["precision_interval"][0] >= 0.9 > before["precision_interval"][0]
     assert at["precision"] >= 0.9
+    assert expected.threshold_for(at["precision_interval"][0]) == threshold
+
+
+def test_more_of_the_same_pairs_change_little():
+    pairs, scores, _ = _table(0)
+    copies = np.concatenate([pairs + N_ROWS * number for number in range(10)])
+    few, many = expected_precision(pairs, scores), expected_precision(copies, np.tile(scores, 10))
+    assert many.n_pairs.tolist() == (10 * few.n_pairs).tolist()
+    np.testing.assert_allclose(many.precision[20:], few.precision[20:], atol=0.1)
 
 
 def test_a_pair_alone_has_a_threshold():
