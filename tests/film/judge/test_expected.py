@@ -144,13 +144,7 @@ def slow_expected(pairs, scores, two_tables, one_to_one):
     return n, np.maximum.accumulate(precision), recall, f1
 
 
-@pytest.mark.parametrize(
-    ("two_tables", "one_to_one", "size", "shift"),
-    [(False, False, 4, 0.0), (True, False, 2, -2.7), (True, True, 2, 3.5)],
-)
-def test_the_model_is_that_of_loops(two_tables, one_to_one, size, shift):
-    pairs, scores, _ = _table(0, shift=shift, size=size)
-    scores[:2] = 1.0, 0.0
+def check_model(pairs, scores, two_tables=False, one_to_one=False):
     options = {"two_tables": two_tables, "one_to_one": one_to_one}
     given = {name: True for name, value in options.items() if value}
     found = expected_precision(pairs, scores, **given)
@@ -164,6 +158,21 @@ def test_the_model_is_that_of_loops(two_tables, one_to_one, size, shift):
     ):
         np.testing.assert_allclose(np.column_stack([low, high]), interval, atol=1e-6)
         np.testing.assert_allclose(middle, value, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("two_tables", "one_to_one", "size", "shift"),
+    [(False, False, 4, 0.0), (True, False, 2, -2.7), (True, True, 2, 3.5)],
+)
+def test_the_model_is_that_of_loops(two_tables, one_to_one, size, shift):
+    pairs, scores, _ = _table(0, shift=shift, size=size)
+    scores[:2] = 1.0, 0.0
+    check_model(pairs, scores, two_tables, one_to_one)
+
+
+def test_the_model_of_few_pairs_is_that_of_loops():
+    check_model(np.array([[0, 1]]), np.array([0.9]))
+    check_model(np.array([[0, 1], [0, 2], [1, 2]]), np.array([0.9, 0.4, 0.3]))
 
 
 @pytest.mark.parametrize("size", [2, 4])
