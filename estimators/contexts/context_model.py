@@ -56,6 +56,7 @@ SAVED = {
 }
 """Names in the JSON of a folder, and the attributes they hold."""
 READERS = ("fixed", "maps", "lstm")
+PRIORS = ("corpus", "training")
 STRATEGIES = ("two-step", "discriminator", "random")
 CONTEXTS_TRIED = 8
 """Candidates per wanted context for a diverse set; more are tried if these do not suffice."""
@@ -64,7 +65,7 @@ RANKED_PER_WANTED = 3
 
 
 @savable
-@retired(*("folder", "sides", "interaction", "discriminator_seconds", "prior"), positional="folder")
+@retired(*("folder", "sides", "interaction", "discriminator_seconds"), positional="folder")
 class ContextModel(TransformerMixin, BaseEstimator):
     """Learn from documents which sentences fit into which contexts.
 
@@ -102,6 +103,10 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Maximum seconds of training. The result then depends on the machine's speed.
     n_contexts : int, default=500
         Number of contexts of a sentence, and of the fixed set.
+    prior : {"corpus", "training"}, default="corpus"
+        Prior probability in the first term of Eq. 3. "corpus": one of all n contexts is true,
+        -log(1 + n exp(-z)) for the logit z. "training": one of two is true, as in training,
+        -log(1 + exp(-z)), which is Eq. 1 in the paper. The order of contexts is the same.
     weights : sequence of 4 floats, default=(1, 1, 1, 1)
         λ of Eq. 3: discriminator, sentence given context, left and right given the rest. The
         weights of terms that the model does not have are ignored.
@@ -153,11 +158,10 @@ class ContextModel(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    A context is identified by the row of its centre sentence. The first term of Eq. 3 supposes that
-    one of all n contexts is true: it is -log(1 + n exp(-z)) for the logit z. Vectors of all
-    contexts are held in half precision, so one product ranks them for a sentence. It takes 2 q n
-    operations for n sentences of the corpus, with q = 514, or 2 more than the width of other
-    vectors. The same seed gives the same training on one CPU.
+    A context is identified by the row of its centre sentence. Vectors of all contexts are held in
+    half precision, so one product ranks them for a sentence. It takes 2 q n operations for n
+    sentences of the corpus, with q = 514, or 2 more than the width of other vectors. The same seed
+    gives the same training on one CPU.
 
     References
     ----------
@@ -189,6 +193,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         generator_epochs: float = 1,
         generator_seconds: Any = None,
         n_contexts: int = 500,
+        prior: str = "corpus",
         weights: Any = (1, 1, 1, 1),
         diverse: bool = True,
         device: Any = None,
@@ -204,6 +209,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         self.generator_epochs = generator_epochs
         self.generator_seconds = generator_seconds
         self.n_contexts = n_contexts
+        self.prior = prior
         self.weights = weights
         self.diverse = diverse
         self.device = device
@@ -538,10 +544,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
                 settings, arrays = said["settings"], load_file(root / ARRAYS)
             else:
                 more = {"seed": said["seed"], "sides": said["sides"]}
-                more["prior"] = said["params"]["prior"]
                 settings, arrays = read_parts(part_reader(root), said["parts"], **more)
             drop_parameters(cls.__name__, said["params"])
-            said["params"].pop("prior", None)
             model = cls(**{**said["params"], **params})
             model._check_parameters()
             learned = {name: said[key] for key, name in SAVED.items()}
@@ -599,10 +603,10 @@ class ContextModel(TransformerMixin, BaseEstimator):
                 root = "" if files else state.get("_folder") or state["_root"]
                 read = part_reader(Path(root)) if root else (lambda name: files[name].tobytes())
                 more = {"seed": state["_seed"], "sides": state["_sides"]}
-                more["prior"] = state.get("_prior", "corpus")
                 self._settings, self._arrays = read_parts(read, state["_parts"], **more)
             except (AttributeError, KeyError, OSError, TypeError) as error:
                 raise ValueError(f"parts of the ContextModel are missing: {error!r}") from error
+        state.setdefault("prior", state.get("_prior", "corpus"))
         earlier = "_files _parts _root _folder _digest _seed _sides _prior"
         for name in earlier.split():
             state.pop(name, None)
@@ -620,6 +624,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
                     encoder=self.encoder_,
                     device=check_device(torch, self.device),
                 )
+            self._opened.prior = check_choice("prior", self.prior, PRIORS)
             return self._opened
 
     def _set_fitted(
@@ -647,6 +652,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         for name in ("lexical", "diverse"):
             check_bool(name, getattr(self, name))
         check_choice("reader", self.reader, READERS)
+        check_choice("prior", self.prior, PRIORS)
         check_real("discriminator_epochs", self.discriminator_epochs, 0)
         check_real("generator_epochs", self.generator_epochs, 0)
         if self.generator_seconds is not None:

@@ -90,8 +90,7 @@ class ContextSpace:
         self.sides, self.fixed = settings["sides"], fixed
         self.centres = self.corpus.centres(self.sides)
         self.chunks = self.corpus.chunks[self.centres]
-        # The prior of training is for one false context.
-        self.n_false = len(self.centres) if settings["prior"] == "corpus" else 1
+        self.prior = "corpus"
         self.tokenizer, self.max_length = settings.get("tokenizer"), settings.get("max_length")
         self.network = discriminator_of(settings["discriminator"], device)
         adopt_arrays(self.network, arrays, "discriminator.")
@@ -155,7 +154,9 @@ class ContextSpace:
         """
         vectors = np.asarray(self.contexts[self.place(rows)], dtype=np.float64)
         logits = sentences.vectors @ vectors.T
-        return -np.logaddexp(0, np.log(self.n_false) - logits).astype(np.float32)
+        # The prior of training is for one false context.
+        n_false = len(self.centres) if self.prior == "corpus" else 1
+        return -np.logaddexp(0, np.log(n_false) - logits).astype(np.float32)
 
     @functools.cached_property
     def reference(self) -> Sentences:

@@ -61,7 +61,7 @@ def build(model: Any, corpus: SentenceCorpus, device: str, seed: int) -> Parts:
         If the corpus has too few contexts.
     """
     fixed_set = _fixed_set(model, corpus, seed)
-    settings: dict[str, Any] = {"seed": seed, "sides": 1, "prior": "corpus"}
+    settings: dict[str, Any] = {"seed": seed, "sides": 1}
     settings |= {"names": corpus.names, "chunk_length": corpus.chunk_length}
     text = "\n".join(corpus.sentences).encode()
     arrays = {"text": np.frombuffer(text, dtype=np.uint8), "documents": corpus.documents}

@@ -42,7 +42,7 @@ def read_parts(
     parts : dict of str to str
         Folder of each part, by kind.
     **settings
-        "seed", "sides" and "prior" of the model.
+        "seed" and "sides" of the model.
 
     Raises
     ------

@@ -114,6 +114,17 @@ def test_scores_are_those_of_the_network_one_context_at_a_time(model):
     np.testing.assert_allclose(model.levels(TEXTS), found.mean(axis=1), rtol=1e-5)
 
 
+def test_the_prior_of_training_is_the_probability_of_eq_1(model):
+    """One false context for each true one, in place of all that the corpus has."""
+    by_corpus = model.transform(TEXTS).astype(float)
+    logits = np.log(len(model.corpus_.centres())) - np.log(np.expm1(-by_corpus))
+    plain = copy.copy(model).set_params(prior="training")
+    np.testing.assert_allclose(plain.transform(TEXTS), -np.log1p(np.exp(-logits)), atol=1e-3)
+    chosen = [each.contexts_of(["The cat sees the tree."], 5)[0] for each in (plain, model)]
+    np.testing.assert_array_equal(*chosen)
+    np.testing.assert_array_equal(model.transform(TEXTS), by_corpus.astype(np.float32))
+
+
 @pytest.mark.parametrize("case", READERS)
 def test_what_the_discriminator_reads_may_be_chosen(case, monkeypatch):
     monkeypatch.setattr("estimators.contexts.parts.building.LEARNING_RATE", 0.05)
