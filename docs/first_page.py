@@ -50,9 +50,13 @@ def pictures() -> dict[str, bytes]:
 
 def _picture(browser: Any, page: str, opened: str | None = None) -> bytes:
     """Open a page, and in it the first element that `opened` selects."""
+    from selenium.webdriver.support import wait
+
     size = {"width": 860, "height": 760, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(Path(page).resolve().as_uri())
+    # A page writes its counts last.
+    wait.WebDriverWait(browser, 60).until(lambda page: page.find_element("id", "counts").text)
     if opened:
         browser.find_element("css selector", opened).click()
     return browser.get_screenshot_as_png()

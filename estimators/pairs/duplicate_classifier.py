@@ -194,9 +194,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     Log-odds are those of the final model and, with a share λ, those of the general formula
     (`film.judge.GeneralWeights`), which no label trained; the labels give it an offset and a slope:
     ``(1 − λ) · stack + λ · general``. For pairs like the training pairs, λ is 0.1 from 2,000
-    training pairs on. Below, it is the largest of 0.1 to 1 whose log loss out of fold is within one
-    standard error of the lowest, so a few labels do not make the model worse than none. λ rises to
-    1, as `familiarity` falls to 0. If a class has no two pairs that share no question, no member is
+    training pairs on. Below, it is the largest of 0.7, 0.5, 0.3 and 0.1 whose log loss out of fold
+    is within one standard error of the lowest, so that few labels do little harm. λ rises to 1, as
+    `familiarity` falls to 0. If a class has no two pairs that share no question, no member is
     fitted and λ is 1. If a member is an encoder that learns nothing, the formula is that with an
     encoder. If the training texts are sentences and there is a ``neighbourhood``, λ also rises as
     the density around the encoder's vectors falls from its median in the training pairs, to 1 at

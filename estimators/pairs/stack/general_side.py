@@ -32,7 +32,7 @@ from film.text import token_text
 NAMES = ("general formula", "familiarity")
 """Names of the columns that follow the inputs of the final model."""
 
-SHARES = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)
+SHARES = (0.7, 0.5, 0.3, 0.1)
 """Shares that the general formula can have in the log-odds of familiar pairs.
 
 The last, which does no harm, is that of classifiers of many pairs.
@@ -232,7 +232,7 @@ class GeneralSide:
     def alone(self) -> GeneralSide:
         """Return a copy that decides about all pairs."""
         other = self._copy()
-        other.share = SHARES[0]
+        other.share = 1.0
         return other
 
     def mixed_out_of_fold(
