@@ -606,8 +606,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
                 self._settings, self._arrays = read_parts(read, state["_parts"], **more)
             except (AttributeError, KeyError, OSError, TypeError) as error:
                 raise ValueError(f"parts of the ContextModel are missing: {error!r}") from error
-        state.setdefault("prior", state.get("_prior", "corpus"))
-        earlier = "_files _parts _root _folder _digest _seed _sides _prior"
+        state.setdefault("prior", "corpus")
+        earlier = "_files _parts _root _folder _digest _seed _sides"
         for name in earlier.split():
             state.pop(name, None)
 

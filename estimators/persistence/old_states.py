@@ -37,7 +37,7 @@ for _name in _DROPPED:
 _ADDED = {"DuplicateFinder": {"encoder": None}}
 """Parameters that older files lack, with the value by which a model does what it did then."""
 
-_RENAMED = {"ContextModel": {"folder": "_folder", "prior": "_prior"}}
+_RENAMED = {"ContextModel": {"folder": "_folder"}}
 """Parameters of older files that a class still reads as attributes."""
 
 _PARTS: dict[str, dict[str, tuple[str, dict[str, str]]]] = {

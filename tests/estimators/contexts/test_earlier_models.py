@@ -40,7 +40,7 @@ def test_a_folder_is_read(model, tmp_path):
 def test_the_state_of_a_file_is_read(model):
     files, parts = model_files(model)
     state = {name: each for name, each in vars(model).items() if name not in HELD}
-    state |= {"_parts": parts, "_sides": 1, "_seed": model._settings["seed"], "_prior": "corpus"}
+    state |= {"_parts": parts, "_sides": 1, "_seed": model._settings["seed"]}
     state["_files"] = {name: np.frombuffer(each, np.uint8) for name, each in files.items()}
     found = object.__new__(ContextModel)
     vars(found).update(state)
