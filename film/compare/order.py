@@ -1,4 +1,4 @@
-"""Whether a change of word order changes what a text says."""
+"""Detect changes of word order that change the meaning of a text."""
 
 from __future__ import annotations
 

@@ -64,8 +64,8 @@ class AdjacentWords:
         texts : sequence of sequence of str
             Tokens of n texts.
         groups : array-like of int, shape (n,), optional
-            Groups of the texts, if they are the collection itself: a text's own group is not
-            counted.
+            Groups of the texts, if they are the collection itself: texts of the own group that have
+            the pair are not counted, neither for the pair nor for its words.
 
         Returns
         -------

@@ -70,8 +70,7 @@ def neighbour_features(
     others = np.zeros(len(asked))
     for side in asked.T[:n_sides]:
         distance = side * 2 + (1 - asked_cosines)
-        # The distance from a text to itself would be the start of its keys.
-        closer = np.searchsorted(keys, np.maximum(distance - _CLEARLY, side * 2 - 0.5))
+        closer = np.searchsorted(keys, distance - _CLEARLY)
         ranks = np.maximum(ranks, closer - starts[side])
         place = np.searchsorted(keys, distance - 1e-6) - starts[side]
         # The pair itself is among the neighbours up to its place.
