@@ -30,6 +30,7 @@ from estimators.pairs.stack.cross_fitting import (
     cross_fitted_probabilities,
     fit_members,
     nested_inputs,
+    rows_to_learn_from,
 )
 from estimators.pairs.stack.encodings import Encodings
 from estimators.pairs.stack.features import (
@@ -53,6 +54,7 @@ from estimators.pairs.stack.general_side import (
     MOVED,
     NAMES,
     GeneralSide,
+    OutOfFold,
     warn_of_unfamiliar,
 )
 from estimators.pairs.stack.member_columns import final_inputs
@@ -364,17 +366,24 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     def _scaled(self, general: GeneralSide) -> GeneralSide:
         """Put the general formula on the scale of the labels, and choose its share."""
         record, inputs = self._record, self.out_of_fold_
-        labels = record.labels.astype(int)
-        with sklearn.config_context(enable_metadata_routing=self._routing):
-            weights = reaching_weights(self.final_estimator_, self._final_fit_params)
+        labels, weights = record.labels, self._weights()
         general = general.scaled(inputs, self.members_, self._neighbourhood, labels, weights)
         if len(labels) >= BOOSTING_PAIRS:
             return general
         n_folds = int(record.fold_of_row.max()) + 1
-        if n_folds == 1:
+        known = (
+            labels[rows_to_learn_from(fold, record.fold_of_row, record.part_of_fold)]
+            for fold in range(n_folds)
+        )
+        if any(len(np.unique(each)) < 2 for each in known):
             return general.alone()
         p = self._cross_fitted(np.repeat(inputs[None], n_folds, axis=0))
-        return general.with_share(p, inputs, record.fold_of_row, labels, weights)
+        return general.with_share(OutOfFold(p, inputs, record.fold_of_row, labels, weights))
+
+    def _weights(self) -> Any:
+        """Return the weights of training pairs that reach the final model, or None."""
+        with sklearn.config_context(enable_metadata_routing=self._routing):
+            return reaching_weights(self.final_estimator_, self._final_fit_params)
 
     def _cross_fitted(self, inputs: np.ndarray) -> np.ndarray:
         """Return probabilities of each fold by the final model fitted to the other folds."""
@@ -628,10 +637,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             record.training = None
         p = record.probabilities
         if self._general is not None:
-            with sklearn.config_context(enable_metadata_routing=self._routing):
-                weights = reaching_weights(self.final_estimator_, self._final_fit_params)
+            inputs, labels, weights = self.out_of_fold_, record.labels, self._weights()
             p = self._general.mixed_out_of_fold(
-                p, self.out_of_fold_, record.fold_of_row, record.labels, weights
+                OutOfFold(p, inputs, record.fold_of_row, labels, weights)
             )
         return apply_floors(p, record.samenesses(), self._at_prior)
 

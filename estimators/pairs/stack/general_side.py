@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -88,6 +89,38 @@ def warn_of_unfamiliar(familiarity: np.ndarray, what: str, stacklevel: int = 3) 
             UnfamiliarTextsWarning,
             stacklevel=stacklevel,
         )
+
+
+class OutOfFold(NamedTuple):
+    """The training pairs, and what the stack says of them out of fold.
+
+    Parameters
+    ----------
+    stack : ndarray of float64, shape (n_pairs,)
+        Probabilities by the final model.
+    inputs : ndarray of float64, shape (n_pairs, n_inputs)
+        Inputs of the final model.
+    fold_of_row : ndarray of int, shape (n_pairs,)
+        Fold of each pair.
+    labels : ndarray of int, shape (n_pairs,)
+        1 for duplicates.
+    weights : ndarray of float, shape (n_pairs,), or None
+        Sample weights.
+    """
+
+    stack: np.ndarray
+    inputs: np.ndarray
+    fold_of_row: np.ndarray
+    labels: np.ndarray
+    weights: Any
+
+    def folds(self) -> Iterator[np.ndarray]:
+        """Yield whether each pair is in a fold, for every fold."""
+        yield from (self.fold_of_row == fold for fold in np.unique(self.fold_of_row))
+
+    def weights_of(self, rows: np.ndarray) -> Any:
+        """Return the weights of some pairs, or None."""
+        return None if self.weights is None else np.asarray(self.weights)[rows]
 
 
 @savable
@@ -211,22 +244,14 @@ class GeneralSide:
         """
         return self._mixed(p, self.offset + self.slope * inputs[:, -2], inputs, self.share)
 
-    def with_share(
-        self,
-        p: np.ndarray,
-        inputs: np.ndarray,
-        fold_of_row: np.ndarray,
-        labels: np.ndarray,
-        weights: Any,
-    ) -> GeneralSide:
+    def with_share(self, training: OutOfFold) -> GeneralSide:
         """Return a copy whose share for familiar pairs is chosen by log loss out of fold.
 
-        ``p`` are probabilities of the stack out of fold. Of the shares whose log loss is within one
-        standard error of the lowest, the largest is taken.
+        Of the shares whose log loss is within one standard error of the lowest, the largest is
+        taken.
         """
         other = self._copy()
-        _, losses = self._losses(p, inputs, fold_of_row, labels, weights)
-        other.share = _chosen(losses, weights)
+        other.share = _chosen(self._losses(training)[1], training.weights)
         return other
 
     def alone(self) -> GeneralSide:
@@ -235,40 +260,25 @@ class GeneralSide:
         other.share = 1.0
         return other
 
-    def mixed_out_of_fold(
-        self,
-        p: np.ndarray,
-        inputs: np.ndarray,
-        fold_of_row: np.ndarray,
-        labels: np.ndarray,
-        weights: Any,
-    ) -> np.ndarray:
+    def mixed_out_of_fold(self, training: OutOfFold) -> np.ndarray:
         """Move probabilities of the training pairs, each fold by the labels of the others."""
-        mixed, losses = self._losses(p, inputs, fold_of_row, labels, weights)
-        shares = np.full(len(p), self.share)
+        mixed, losses = self._losses(training)
+        shares = np.full(len(mixed), self.share)
         if self.share != SHARES[-1]:
-            for fold in np.unique(fold_of_row):
-                held = fold_of_row == fold
-                shares[held] = _chosen(losses[~held], _of(weights, ~held))
-        return mixed[np.arange(len(p)), [SHARES.index(share) for share in shares]]
+            for held in training.folds():
+                shares[held] = _chosen(losses[~held], training.weights_of(~held))
+        return mixed[np.arange(len(mixed)), [SHARES.index(share) for share in shares]]
 
-    def _losses(
-        self,
-        p: np.ndarray,
-        inputs: np.ndarray,
-        fold_of_row: np.ndarray,
-        labels: np.ndarray,
-        weights: Any,
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _losses(self, training: OutOfFold) -> tuple[np.ndarray, np.ndarray]:
         """Return probabilities and log losses out of fold at each of `SHARES`, (n, n_shares)."""
-        inputs = np.column_stack([inputs, self.training])
-        score, odds = inputs[:, -2], np.empty(len(p))
-        for fold in np.unique(fold_of_row):
-            held = fold_of_row == fold
-            slope, offset = _line(score[~held], labels[~held], _of(weights, ~held))
+        inputs, labels = np.column_stack([training.inputs, self.training]), training.labels
+        score, odds = inputs[:, -2], np.empty(len(labels))
+        for held in training.folds():
+            slope, offset = _line(score[~held], labels[~held], training.weights_of(~held))
             odds[held] = offset + slope * score[held]
-        mixed = np.column_stack([self._mixed(p, odds, inputs, share) for share in SHARES])
-        return mixed, -np.log(np.where(labels[:, None] == 1, mixed, 1 - mixed))
+        mixed = [self._mixed(training.stack, odds, inputs, share) for share in SHARES]
+        p = np.column_stack(mixed)
+        return p, -np.log(np.where(labels[:, None] == 1, p, 1 - p))
 
     def _copy(self) -> GeneralSide:
         other = object.__new__(type(self))
@@ -361,10 +371,6 @@ def _chosen(losses: np.ndarray, weights: Any) -> float:
     more = losses - losses[:, [best]]
     tied = np.average(more, axis=0, weights=weights) <= more.std(axis=0) / np.sqrt(len(more))
     return SHARES[int(tied.argmax())]
-
-
-def _of(weights: Any, rows: np.ndarray) -> Any:
-    return None if weights is None else np.asarray(weights)[rows]
 
 
 def _is_encoder(member: Any) -> bool:

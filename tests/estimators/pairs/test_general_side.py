@@ -7,12 +7,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import PredefinedSplit
 from sklearn.pipeline import make_pipeline
 
 from estimators import (
     FILM,
+    AllowSharedQuestions,
     DuplicateClassifier,
     DuplicateFinder,
     UnfamiliarTextsWarning,
@@ -24,6 +28,7 @@ from estimators import (
 )
 from estimators.pairs import duplicate_probabilities
 from estimators.pairs.stack import general_side
+from estimators.pairs.stack.general_side import OutOfFold
 from film.compare import WordRarity, comparable_tokens, pair_features
 from film.datasets import make_documents, make_question_pairs
 from film.judge import (
@@ -100,7 +105,8 @@ def test_the_share_of_the_formula_for_familiar_pairs_is_the_largest_that_does_no
         (np.clip(0.7 * y + rng.uniform(0, 0.3, N), 0.01, 0.99), [0.3, 0.5, 0.1]),
         (expit(odds_out_of_fold(model)), [0.7]),
     ]:
-        side = model._general.with_share(stack, model.out_of_fold_, fold_of_row, y, None)
+        training = OutOfFold(stack, model.out_of_fold_, fold_of_row, y, None)
+        side = model._general.with_share(training)
         familiarity = model._general.training[:, 1]
         everyone = np.ones(N, dtype=bool)
         by_hand = share_by_hand(stack, odds_out_of_fold(model), familiarity, y, everyone)
@@ -130,6 +136,16 @@ def test_a_handful_of_labels_is_fitted_and_without_members_the_formula_decides()
             assert (np.diff(found[plain][np.argsort(odds[plain])]) >= 0).all()
             with pytest.raises(ValueError, match="at least two duplicates"):
                 few.out_of_fold_probabilities()
+
+
+def test_folds_that_leave_out_a_class_are_fitted_and_the_formula_decides():
+    latent = make_pipeline(TfidfVectorizer(), TruncatedSVD(5, random_state=0))
+    frozen = FrozenEstimator(latent.fit(DATA.pairs[:N].ravel()))
+    order = np.argsort(LABELS[:N], kind="stable")
+    pairs, y = DATA.pairs[:N][order], LABELS[:N][order]
+    folds = PredefinedSplit((np.arange(N) < N - y.sum()).astype(int))
+    by_class = DuplicateClassifier([("latent", frozen)], cv=AllowSharedQuestions(folds))
+    assert by_class.fit(pairs, y)._general.share == 1
 
 
 @pytest.mark.parametrize("familiarity", [0.0, 0.4, 1.0])
