@@ -12,14 +12,11 @@ terms          Table 9: terms of Eq. 3 left out
 choice         5.4: contexts at random, and without diversity
 speed          Table 1: sentences a second with and without batches of like length
 surrogates     Table 2: Surrogates of a harvest on the sample and the seven sets
-partial        Table 2: they go on with NLI (``--nli``)
 supervised     Table 3: they go on with STS-B train
-afs            Table 4: Argument Facet Similarity (``--afs``)
-sections       Table 5: Wikipedia sections (``--sections``)
 whole          the final row: all of STS-B test with |C_s| = 500 (overnight; never by default)
 
 ``--quick`` runs all cases on made documents in under a minute, and records only where ``--out``
-says so. Without ``--case``, those run that need no more models, sets or nights.
+says so. Without ``--case``, those run that need no more models or nights.
 """
 
 from __future__ import annotations
@@ -40,14 +37,11 @@ CASES: dict[str, Callable[[Bench], None]] = {
     "choice": origin.measure_choice,
     "speed": surrogate.measure_speed,
     "surrogates": surrogate.measure_surrogates,
-    "partial": surrogate.measure_partial,
     "supervised": surrogate.measure_supervised,
-    "afs": surrogate.measure_afs,
-    "sections": surrogate.measure_sections,
     "whole": origin.measure_whole,
 }
-NAMED = ("partial", "afs", "sections", "whole")
-"""Cases that run only when they are named: they need more sets or time."""
+NAMED = ("whole",)
+"""Cases that run only when they are named: they need more time."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -63,9 +57,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sentences", type=int, default=50_000, metavar="N", help="to pair")
     parser.add_argument("--seconds", type=float, metavar="S", help="most seconds of harvesting")
     parser.add_argument("--epochs", type=float, default=3, help="of surrogates")
-    parser.add_argument("--nli", metavar="FILE", help="SNLI, MultiNLI or AllNLI.tsv.gz")
-    parser.add_argument("--afs", metavar="DIR", help="holds ArgPairs_GC.csv, _GM and _DP")
-    parser.add_argument("--sections", metavar="FILE", help="test.csv of the triplets")
     options = parser.parse_args(arguments)
     left_out = () if options.quick else NAMED
     cases = options.case or [name for name in CASES if name not in left_out]

@@ -9,26 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.data.sts import read_sts_benchmark, read_sts_sets
 from benchmarks.support.bootstrap import spearman
 from benchmarks.support.context_bench import SAMPLE, SEED, Bench, Clock
-from benchmarks.support.made_sets import made_afs, made_nli, made_sections
 from estimators import (
     SurrogateRegressor,
     make_encoder,
 )
 from estimators.contexts import ContextRegressor, harvest, read_harvest, run_counts
 from film.contexts import N_RUNS, run_vectors, run_weights
-from film.datasets import (
-    afs_correlations,
-    afs_folds,
-    drop_excluded,
-    read_afs,
-    read_nli,
-    read_sections,
-    read_sts_benchmark,
-    read_sts_sets,
-    triplet_accuracy,
-)
 
 SCRATCH, PRETRAINED = "Surrogate from scratch", "Surrogate from MiniLM"
 MINILM = "MiniLM as it is"
@@ -37,7 +26,6 @@ SCRATCH_RATE = 3e-4
 """Learning rate of what starts from scratch."""
 N_VOCABULARY = 200_000
 """Sentences that the vocabulary of an encoder from scratch is learned from."""
-_MADE = {"nli": made_nli, "afs": made_afs, "sections": made_sections}
 
 
 class Harvested(NamedTuple):
@@ -88,18 +76,6 @@ def measure_surrogates(bench: Bench) -> None:
         _tell_sets(bench, f"2: {case}", model.similarity)
 
 
-def measure_partial(bench: Bench) -> None:
-    """Measure Table 2, partially supervised: Surrogates and MiniLM go on with NLI."""
-    data = read_nli(_named(bench, "nli"))
-    if not bench.quick:
-        data, n_dropped = drop_excluded(data, bench.excluded)
-        print(f"{n_dropped} pairs hold a sentence of a test set and are left out")
-    starts = {**_folders(bench), MINILM: _start(bench)}
-    for case, folder in starts.items():
-        model = _surrogate(bench, folder, objective="nli", epochs=1).fit(data.pairs, data.labels)
-        _tell_sets(bench, f"2: {case}, then NLI", model.similarity)
-
-
 def measure_supervised(bench: Bench) -> None:
     """Measure Table 3: STS-B train, reported on STS-B test alone."""
     if bench.quick:
@@ -113,31 +89,6 @@ def measure_supervised(bench: Bench) -> None:
         model.fit(train.pairs, train.scores, eval_set=(dev.pairs, dev.scores))
         found = spearman(model.similarity(bench.test.pairs), bench.test.scores)
         bench.tell(f"3: {case}, STS-B train", "STS-B", found)
-
-
-def measure_afs(bench: Bench) -> None:
-    """Measure Table 4: argument facets, unsupervised and by 10 folds."""
-    data = read_afs(_named(bench, "afs"))
-    folds = afs_folds(len(data), seed=SEED)
-    for case, folder in {**_folders(bench), MINILM: _start(bench)}.items():
-        whole = _surrogate(bench, folder, epochs=0).fit(data.pairs)
-        _tell_afs(bench, f"4: {case}", data.scores, whole.similarity(data.pairs), None)
-        predicted = np.empty(len(data))
-        for fold in range(10):
-            rest, here = folds != fold, folds == fold
-            model = _surrogate(bench, folder, score_range=(0, 5), epochs=bench.options.epochs)
-            model.fit(data.pairs[rest], data.scores[rest])
-            predicted[here] = model.similarity(data.pairs[here])
-        _tell_afs(bench, f"4: {case}, 10 folds", data.scores, predicted, folds)
-
-
-def measure_sections(bench: Bench) -> None:
-    """Measure Table 5: triplets of Wikipedia sections."""
-    triplets = read_sections(_named(bench, "sections"))
-    for case, folder in {**_folders(bench), MINILM: _start(bench)}.items():
-        model = _surrogate(bench, folder, epochs=0).fit(triplets[:, :2])
-        near, far = (model.similarity(triplets[:, [0, side]]) for side in (1, 2))
-        bench.tell(f"5: {case}", "triplets", triplet_accuracy(near, far))
 
 
 def _harvested(bench: Bench) -> Harvested:
@@ -267,22 +218,3 @@ def _tell_sets(bench: Bench, case: str, similarity: Any) -> None:
         values.append(spearman(similarity(data.pairs), data.scores))
         bench.tell(case, name, values[-1])
     bench.tell(case, "mean", float(np.mean(values)))
-
-
-def _tell_afs(bench: Bench, case: str, scores: Any, predicted: Any, folds: Any) -> None:
-    pearson, rho = afs_correlations(scores, predicted, folds)
-    bench.tell(case, "pearson", 100 * pearson)
-    bench.tell(case, "spearman", 100 * rho)
-
-
-def _named(bench: Bench, option: str) -> str:
-    """Find the set that an option names; in a quick run make one."""
-    given = getattr(bench.options, option)
-    if given is None and bench.quick:
-        return _MADE[option](bench.work)
-    if given is None:
-        raise FileNotFoundError(
-            f"--{option} names no set; it may not be passed on, so get it from its authors "
-            "(docs/benchmarks/contexts.md says where)"
-        )
-    return given

@@ -25,11 +25,11 @@ from scipy.stats import spearmanr
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.data.sts import read_sts_sets
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import read_folder
 from benchmarks.support.run import Results, parser_of, refused
 from estimators import AnyEncoder, DuplicateFinder
-from film.datasets import read_sts_sets
 
 PACKAGED = "all-MiniLM-L6-v2"
 RIVAL = "TF-IDF of character trigrams"
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         folder = data_folder(options.data)
         scored = read_sts_sets(folder / "sts")["STS-B"]
-        quora = read_folder(folder / "quora", on_error="raise", limit=None, seed=0)
+        quora = read_folder(folder / "quora", limit=None, seed=0)
     except (OSError, ValueError) as error:
         return refused("encoders", error)
     n = QUICK_PAIRS if options.quick else None

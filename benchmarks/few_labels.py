@@ -67,7 +67,7 @@ def _figures(y: np.ndarray, scores: np.ndarray) -> dict[str, float]:
 
 
 def _read(folder: Path) -> dict[str, tuple[Pairs, Pairs]]:
-    quora = read_folder(folder / "quora", on_error="raise", limit=None, seed=0)
+    quora = read_folder(folder / "quora", limit=None, seed=0)
     sets: Any = {"Quora": ((quora.train, quora.y_train), (quora.dev, quora.y_dev))}
     for name in SHOPS:
         parts = (

@@ -36,6 +36,9 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.data.intents import make_intent_pairs, read_banking77, read_clinc150
+from benchmarks.data.pairs import ScoredPairs, drop_excluded
+from benchmarks.data.sts import read_sick, read_sts_benchmark
 from benchmarks.support.folders import data_folder
 from benchmarks.support.made_changes import made_changes
 from benchmarks.support.quora_data import read_folder
@@ -43,17 +46,7 @@ from benchmarks.support.run import Results, parser_of, refused
 from estimators import AnyEncoder, SentenceEncoder
 from estimators.corpus import CorpusIndex, GeneralScores, distinct_pairs
 from film.compare import record_share
-from film.datasets import (
-    ScoredPairs,
-    drop_excluded,
-    make_intent_pairs,
-    make_question_pairs,
-    read_banking77,
-    read_clinc150,
-    read_excluded,
-    read_sick,
-    read_sts_benchmark,
-)
+from film.datasets import make_question_pairs, read_excluded
 from film.judge import (
     GENERAL_FEATURES,
     MEANING_FEATURES,
@@ -244,7 +237,7 @@ def read_sets(folder: Path) -> dict[str, Measured]:
     """Read all sets, make changes of their texts, and measure features."""
     excluded = read_excluded(folder / "exclude.txt")
     rng = np.random.default_rng(0)
-    quora = read_folder(folder / "quora", on_error="raise", limit=None, seed=0)
+    quora = read_folder(folder / "quora", limit=None, seed=0)
     drawn = rng.permutation(len(quora.train))
     some = drawn[:N_PAIRS]
     sets = {"pairs: Quora": labelled("quora", 3, quora.train[some], quora.y_train[some])}

@@ -28,6 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.accurate import chosen
+from benchmarks.data.intents import make_intent_pairs, read_banking77, read_clinc150
 from benchmarks.quora import pair_cosines
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import Splits, read_folder
@@ -39,13 +40,7 @@ from estimators import (
     SentenceEncoder,
     fast_duplicates,
 )
-from film.datasets import (
-    QuestionPairs,
-    make_intent_pairs,
-    read_banking77,
-    read_clinc150,
-    read_excluded,
-)
+from film.datasets import QuestionPairs, read_excluded
 
 BASELINE = "TF-IDF cosine, words"
 STACK = "fast_duplicates fitted on Quora"
@@ -67,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
         folder = data_folder(options.data)
         sets = read_sets(folder, 400 if options.quick else 5000)
         limit = 600 if options.quick else options.pairs
-        data = read_folder(folder / "quora", on_error="raise", limit=limit, seed=0)
+        data = read_folder(folder / "quora", limit=limit, seed=0)
     except (OSError, ValueError) as error:
         return refused("intents", error)
     told = Told(sets, baselines(sets, data), float(data.y_train.mean()), options)
@@ -148,7 +143,7 @@ def read_sets(folder: Path, n_pairs: int) -> dict[str, QuestionPairs]:
         "banking77": read_banking77([banking / "train.csv", banking / "test.csv"], excluded),
     }
     for name, texts in read.items():
-        print(f"{name}: {len(texts)} texts, {texts.n_excluded} listed ones left out")
+        print(f"{name}: {len(texts.texts)} texts, {texts.n_excluded} listed ones left out")
     return {name: make_intent_pairs(texts, n_pairs) for name, texts in read.items()}
 
 

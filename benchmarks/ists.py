@@ -21,12 +21,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from benchmarks.data.ists import read_ists
 from benchmarks.support.bootstrap import N_DRAWS, Interval, drawn, interval
 from benchmarks.support.folders import data_folder
 from benchmarks.support.run import Results, parser_of, refused
 from benchmarks.support.significance import F1_DIFFERENCE
 from estimators import TokenEncoder, question_groups
-from film.datasets import read_ists
 from film.tokens import (
     AlignedPair,
     Ragged,

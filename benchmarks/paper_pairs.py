@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.data.sts import read_sts_sets
 from benchmarks.support.folders import data_folder
 from benchmarks.support.run import Results, parser_of, refused
 from estimators import RCMDRegressor, TokenMatchingRegressor
-from film.datasets import read_sts_sets
 
 LARGEST = 10
 FIGURES = {

@@ -391,9 +391,7 @@ def _load(options: argparse.Namespace) -> Splits:
     if options.data is None:
         return generated(1200 if options.quick else 8000, options.seed)
     limit = 1500 if options.quick else None
-    return read_folder(
-        Path(options.data), on_error=options.on_error, limit=limit, seed=options.seed
-    )
+    return read_folder(Path(options.data), limit=limit, seed=options.seed)
 
 
 def _say(text: str) -> None:
@@ -417,9 +415,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", metavar="DIR", default="out/quora", help="where results go")
     parser.add_argument(
         "--prior", type=_prior, default=0.1746, help="share of duplicates in the test set"
-    )
-    parser.add_argument(
-        "--on-error", choices=("raise", "skip"), default="raise", help="what to do with wrong rows"
     )
     parser.add_argument("--d", type=int, default=100, help="dimensions learned")
     parser.add_argument("--rank", type=int, default=600, help="rank of the decomposition")

@@ -19,11 +19,12 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 
+from benchmarks.data.pairs import ScoredPairs
+from benchmarks.data.sts import read_sts_sets
 from benchmarks.support.folders import data_folder
 from benchmarks.support.run import Results, parser_of, refused
 from estimators import RCMDRegressor, TokenEncoder
 from estimators.tokens import weights_of_tokens
-from film.datasets import ScoredPairs, read_sts_sets
 from film.pairs import row_cosines
 from film.tokens import Ragged, ragged_matching, ragged_similarities
 

@@ -14,8 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +24,7 @@ from estimators import LexicalFeatures, load_model, read_metadata, save_model
 from estimators.cli import read_table
 from film.contexts import read_documents
 from film.corpus import RowBlocks, write_blocks
-from film.datasets import (
-    read_excluded,
-    read_quora,
-    read_sick,
-    read_sts_benchmark,
-    read_sts_year,
-)
+from film.datasets import read_excluded
 from film.text import text_hash
 
 CLEAR = (ValueError, TypeError, OSError, ImportError)
@@ -95,31 +87,11 @@ def limits(seconds: int = MOST_SECONDS) -> Iterator[None]:
 
 def readers(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
     """Write a whole file for each reader, and give the reader beside it."""
-    rows = list(pairwise(TEXTS))
-    quora = "id,qid1,qid2,question1,question2,is_duplicate\n" + "".join(
-        f'{n},{2 * n},{2 * n + 1},"{a}","{b}",{n % 2}\n' for n, (a, b) in enumerate(rows)
-    )
-    dev = "".join(f"news\tset\t2012\t{n}\t{n + 0.5}\t{a}\t{b}\n" for n, (a, b) in enumerate(rows))
-    sick = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n" + "".join(
-        f"{n}\t{a}\t{b}\t{n + 1.5}\tNEUTRAL\n" for n, (a, b) in enumerate(rows)
-    )
     story = '# A tale\n\nIt was cold. "Who?" he said.\n\n- one\n- two\n\n`x` and [a link](b).\n'
     (folder / "saved").mkdir()
     objects = [{"text": text, "n": n, "x": None} for n, text in enumerate(TEXTS)]
     table = "id;text\n" + "".join(f'{n};"{text}"\n' for n, text in enumerate(TEXTS))
-    year = folder / "STS-en-test"
-    year.mkdir()
-    (year / "STS.gs.news.txt").write_text("1.5\n\n3\n")
     whole: dict[str, tuple[str, bytes, Callable[[Path], Any]]] = {
-        "read_quora": ("train.csv", quora.encode(), read_quora),
-        "read_quora, skipping": ("skip.csv", quora.encode(), partial(read_quora, on_error="skip")),
-        "read_sts_benchmark": ("sts-dev.csv", dev.encode(), read_sts_benchmark),
-        "read_sick": ("SICK.txt", sick.encode(), read_sick),
-        "read_sts_year": (
-            "STS-en-test/STS.input.news.txt",
-            "".join(f"{a}\t{b}\n" for a, b in rows).encode(),
-            lambda path: read_sts_year(path.parent),
-        ),
         "read_excluded": (
             "exclude.txt",
             "".join(text_hash(text) + "\n" for text in TEXTS).encode(),

@@ -15,18 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from benchmarks.data.pairs import ScoredPairs
+from benchmarks.data.sts import read_sts_benchmark
 from benchmarks.support.bootstrap import correlation, difference, drawn
 from benchmarks.support.context_terms import ONES, SampleTerms, score_pairs
 from benchmarks.support.folders import film_data
 from benchmarks.support.records import RESULTS, record
 from benchmarks.support.training_rows import read_choice
 from estimators.contexts import corpus_sentences, shared_copy
-from film.datasets import (
-    ScoredPairs,
-    make_question_pairs,
-    read_excluded,
-    read_sts_benchmark,
-)
+from film.datasets import make_question_pairs, read_excluded
 
 N_SAMPLE, SEED = 400, 0
 QUICK_SAMPLE = 24

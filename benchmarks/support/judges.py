@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.data.ists import read_ists
+from benchmarks.data.sts import read_sts_sets
 from benchmarks.ists import alignments
 from benchmarks.sts import correlations, keep_pairs
 from benchmarks.support.quora_data import read_folder
 from benchmarks.support.run import Results
 from estimators import RCMDRegressor
-from film.datasets import read_excluded, read_ists, read_sts_sets
+from film.datasets import read_excluded
 from film.tokens import score_alignments
 
 SOURCES = ("images", "headlines")
@@ -32,7 +34,7 @@ class Judges:
         }
         self.chunked = {name: read_ists(folder / "ists" / "train", name)[few] for name in SOURCES}
         self.excluded = read_excluded(folder / "exclude.txt")
-        self.quora = read_folder(folder / "quora", on_error="raise", limit=None, seed=0)
+        self.quora = read_folder(folder / "quora", limit=None, seed=0)
         self.dev, self.y_dev = self.quora.dev[few], np.asarray(self.quora.y_dev)[few]
 
     def said(self, model: RCMDRegressor, is_transfer: bool) -> dict[str, np.ndarray]:

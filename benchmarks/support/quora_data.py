@@ -8,14 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.data.pairs import drop_excluded
+from benchmarks.data.quora import read_quora
 from estimators import disjoint_pairs_split, question_groups
-from film.datasets import (
-    QuestionPairs,
-    drop_excluded,
-    make_question_pairs,
-    read_excluded,
-    read_quora,
-)
+from film.datasets import QuestionPairs, make_question_pairs, read_excluded
 
 NEW_PAIRS = 10_000
 """New pairs on which predictions are timed."""
@@ -42,7 +38,7 @@ def splits_of(options: argparse.Namespace, n: int, n_quick: int, limit: int = 15
     if options.data is None:
         return generated(n_quick if options.quick else n, 0)
     limited = limit if options.quick else None
-    return read_folder(Path(options.data), on_error="raise", limit=limited, seed=0)
+    return read_folder(Path(options.data), limit=limited, seed=0)
 
 
 def generated(n_samples: int, seed: int) -> Splits:
@@ -58,7 +54,7 @@ def generated(n_samples: int, seed: int) -> Splits:
     return Splits("generated", train, y_train, dev, y_dev, test, ids, None, 0, 0)
 
 
-def read_folder(folder: Path, *, on_error: str, limit: int | None, seed: int) -> Splits:
+def read_folder(folder: Path, *, limit: int | None, seed: int) -> Splits:
     """Read ``train.csv`` and, where they are, ``dev``, ``test`` and ``extra_duplicates``."""
     if not (folder / "train.csv").is_file():
         raise FileNotFoundError(
@@ -66,14 +62,14 @@ def read_folder(folder: Path, *, on_error: str, limit: int | None, seed: int) ->
             "test.csv of Quora Question Pairs (https://www.kaggle.com/c/quora-question-pairs), or "
             "your own files with the columns question1, question2, is_duplicate"
         )
-    train = read_quora(folder / "train.csv", on_error=on_error)
+    train, skipped = read_quora(folder / "train.csv")
     if train.y is None:
         raise ValueError(f"{folder / 'train.csv'} has no column is_duplicate")
     similar = None
-    skipped, excluded = train.n_skipped, 0
+    excluded = 0
     if (folder / "extra_duplicates.csv").is_file():
-        similar = read_quora(folder / "extra_duplicates.csv", on_error=on_error)
-        skipped += similar.n_skipped
+        similar, more = read_quora(folder / "extra_duplicates.csv")
+        skipped += more
     for place in (folder / "exclude.txt", folder.parent / "exclude.txt"):
         if place.is_file():
             listed = read_excluded(place)
@@ -84,18 +80,18 @@ def read_folder(folder: Path, *, on_error: str, limit: int | None, seed: int) ->
             break
     pairs, y = _shortened(train, limit)
     if (folder / "dev.csv").is_file():
-        held = read_quora(folder / "dev.csv", on_error=on_error)
+        held, more = read_quora(folder / "dev.csv")
         if held.y is None:
             raise ValueError(f"{folder / 'dev.csv'} has no column is_duplicate")
         dev, y_dev = _shortened(held, limit and limit // 4)
-        skipped += held.n_skipped
+        skipped += more
     else:
         pairs, dev, y, y_dev = disjoint_pairs_split(pairs, y, test_size=0.15, random_state=seed)
     test, ids = dev, np.arange(len(dev)).astype(str).astype(object)
     if (folder / "test.csv").is_file():
-        asked = read_quora(folder / "test.csv", on_error=on_error)
+        asked, more = read_quora(folder / "test.csv")
         test, ids = asked.pairs, asked.ids
-        skipped += asked.n_skipped
+        skipped += more
         if limit:
             test, ids = test[:limit], ids[:limit]
     more_pairs = None if similar is None else similar.pairs[: limit or None]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 
+from benchmarks.data.sts import read_sts_benchmark
 from benchmarks.support.judges import Judges
 from benchmarks.support.quora_data import apart
 from benchmarks.support.recipes import SETTINGS
@@ -29,7 +30,6 @@ from estimators import (
     accurate_duplicates,
     disjoint_pairs_split,
 )
-from film.datasets import read_sts_benchmark
 
 
 @dataclass(frozen=True)

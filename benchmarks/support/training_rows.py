@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.data.pairs import ScoredPairs, drop_excluded
+from benchmarks.data.sts import read_sick, read_sts_benchmark
 from benchmarks.support.quora_data import Splits
 from estimators import SentenceEncoder, question_groups
 from film.corpus import near_pairs
-from film.datasets import ScoredPairs, drop_excluded, read_sick, read_sts_benchmark
 from film.text import normalize_text, text_hash
 
 NEAR = (5, 50)

@@ -9,8 +9,8 @@ import pytest
 from film.datasets import make_documents
 from film.text import text_hash
 from film.tokens import AlignedPair, Alignment
+from tests.benchmarks.wa_files import write_wa
 from tests.estimators import tiny_model as tiny
-from tests.film.datasets.wa_files import write_wa
 
 NOUNS = ("chess", "cat", "dog", "mat", "age", "earth", "way", "run")
 SENTENCES = (

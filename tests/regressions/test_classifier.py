@@ -96,12 +96,12 @@ def quora_texts():
     import os
     from pathlib import Path
 
-    from film.datasets import read_quora
+    from benchmarks.data.quora import read_quora
 
     folder = os.environ.get("FILM_DATA")
     if not folder or not Path(folder, "quora", "train.csv").exists():
         pytest.skip("FILM_DATA names no folder with quora/train.csv")
-    data = read_quora(Path(folder, "quora", "train.csv"))
+    data, _ = read_quora(Path(folder, "quora", "train.csv"))
     return data.pairs, data.y, data.pairs[5000:5500, 0]
 
 

@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from benchmarks.data.quora import read_quora
 from estimators import FILM, MiniBatchFILM, Triplets, fast_duplicates
 from estimators.cli.tables import write_table
-from film.datasets import make_question_pairs, read_quora
+from film.datasets import make_question_pairs
 from film.metric.contributions import largest_contributions
 from film.metric.decomposition.products import threaded_product
 from film.metric.decomposition.svd import project, truncated_svd
@@ -29,7 +30,7 @@ SOLVERS = ["eigen", "cayley"]
 
 def question_problem(n_pairs, rank):
     """Anchors, pulls and second moments of question pairs, by words."""
-    data = read_quora(Path(DATA) / "quora" / "train.csv")
+    data, _ = read_quora(Path(DATA) / "quora" / "train.csv")
     pairs, y = data.pairs[:n_pairs], data.y[:n_pairs]
     texts, codes = np.unique(
         [[normalize_text(text) for text in pair] for pair in pairs], return_inverse=True

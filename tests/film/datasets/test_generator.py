@@ -50,7 +50,6 @@ def test_size_share_and_types(data):
     assert all(type(text) is str and text.strip() for text in data.pairs.ravel())
     assert data.y is not None and data.y.sum() == 2220 and set(data.y.tolist()) == {0, 1}
     assert data.ids.tolist() == [str(i) for i in range(6000)]
-    assert data.n_skipped == 0
 
 
 @pytest.mark.parametrize("n_samples", [1, 2, 3, 7, 100, 1001])

@@ -1,1 +1,0 @@
-"""Parts of file formats: lines, tables, and chunks in brackets."""

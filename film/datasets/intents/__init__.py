@@ -1,1 +1,0 @@
-"""Texts labelled with an intent, and pairs of them."""
