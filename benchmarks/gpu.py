@@ -9,10 +9,9 @@
   and time.
 - ``step``: a training step of MiniLM with RCMD and one with mean pooling.
 - ``metric``: the matrix K of FILM and its products with a map, against NumPy on the processor.
-- ``ranks``: the ranks of listed pairs among all points, against NumPy.
 - ``finder``: the nearest points of some, among all points and in cells, against NumPy.
 
-The last three fail where results differ by more than rounding. Each case has a process of its own
+The last two fail where results differ by more than rounding. Each case has a process of its own
 and is cut after 100 seconds; what it has measured until then is kept. The exit status is 1 where a
 case failed. ``--quick`` takes small sizes, needs no GPU and records only where ``--out`` says so.
 All rows name the device.
@@ -35,7 +34,6 @@ from benchmarks.support.run import Results, parser_of, refused
 from estimators.encoders import Transformer, find_model
 from film.corpus import NearestSearch, learn_centres
 from film.metric import RowsOnDevice, pull_matrix
-from film.pairs import neighbour_ranks
 from film.training import allpairs_similarity, contrastive_loss
 
 KIT = Path(__file__).parents[1] / "out" / "gpu" / "all-MiniLM-L6-v2"
@@ -261,19 +259,6 @@ def metric(device: str, quick: bool) -> Rows:
         yield _compared(case, gap, lambda p=product: p(moved), lambda p=product: p(pair))
 
 
-def ranks(device: str, quick: bool) -> Rows:
-    """Count the ranks of listed pairs on a device and by NumPy."""
-    n, m, d = (500, 100, 20) if quick else (50_000, 20_000, 100)
-    draws = np.random.default_rng(0)
-    points = draws.standard_normal((n, d), dtype=np.float32)
-    pairs = draws.integers(0, n, (m, 2))
-    ours, theirs = (
-        lambda place=place: neighbour_ranks(points, pairs, device=place) for place in (device, None)
-    )
-    different = float((ours() != theirs()).sum())
-    yield _compared(f"ranks of {m} pairs among {n} points of {d}", different, ours, theirs)
-
-
 def finder(device: str, quick: bool) -> Rows:
     """Look up the nearest points of some on a device and by NumPy, as a duplicate finder does."""
     n, m, d, cells = (500, 100, 20, 10) if quick else (50_000, 5_000, 256, 900)
@@ -352,7 +337,7 @@ def seconds_of(work: Callable[[], Any], device: str) -> float:
 
 
 CASES: dict[str, Callable[[str, bool], Rows]] = {
-    each.__name__: each for each in (kernel, step, metric, ranks, finder)
+    each.__name__: each for each in (kernel, step, metric, finder)
 }
 """Cases by their names, in the order in which they run."""
 

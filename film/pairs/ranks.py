@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from film.corpus import checked_device
 from film.pairs.checks import (
     binary_labels,
     both_classes,
@@ -18,7 +17,6 @@ from film.pairs.checks import (
 )
 from film.pairs.neighbours.checks import checked_corpus, checked_points
 from film.pairs.neighbours.cosines import directions
-from film.pairs.neighbours.device_search import closer_on_device
 from film.pairs.neighbours.rank_search import RankSearch
 from film.pairs.priors import shift_prior
 
@@ -34,7 +32,6 @@ def neighbour_ranks(
     corpus: ArrayLike | None = None,
     *,
     k_max: int | None = None,
-    device: str | None = None,
 ) -> NDArray[np.int64]:
     """Count, for each side of each pair, the points closer to it than its partner.
 
@@ -54,9 +51,6 @@ def neighbour_ranks(
     k_max : int, optional
         At least 1. Higher ranks are returned as k_max, which suffices for the rule at every
         k ≤ k_max and is much faster (see Notes). None: no limit.
-    device : str, optional
-        A torch device such as "cuda", which computes all products without bounds and gives the
-        same ranks; None for NumPy. Its memory holds the corpus in float32 and 0.5 GB of tiles.
 
     Returns
     -------
@@ -71,7 +65,7 @@ def neighbour_ranks(
         If points is sparse or not numeric, or pairs or corpus do not hold integers.
     ValueError
         If a shape is wrong, points contain NaN or infinity, an index is out of range, corpus is
-        empty or repeats an index, k_max < 1, or device is unknown to torch.
+        empty or repeats an index, or k_max < 1.
 
     Notes
     -----
@@ -112,8 +106,6 @@ def neighbour_ranks(
     """
     if k_max is not None:
         check_at_least_one("k_max", k_max)
-    if device is not None:
-        checked_device(device)
     array = checked_points(points)
     n = len(array)
     listed = checked_integers("pairs", pairs, width=2, below=n)
@@ -134,8 +126,8 @@ def neighbour_ranks(
         copies = np.bincount(counted[counted >= 0], minlength=n)
         keys, task_of = np.unique(source[searched] * n + goal[searched], return_inverse=True)
         tasks = keys // n, keys % n
-        search = RankSearch(array, copies, *tasks, k_max, whole=device is not None)
-        closer = search.closer_points() if device is None else closer_on_device(search, device)
+        search = RankSearch(array, copies, *tasks, k_max)
+        closer = search.closer_points()
         # Copies of x are closer than x′, like x itself, which is left out.
         others = copies[source[searched]] - in_corpus[origin[searched]]
         ranks[searched] = closer[task_of] + others * search.self_is_closer()[task_of]

@@ -3,7 +3,6 @@ from .alignment_score import score_alignments as score_alignments
 from .alignments import AlignedPair as AlignedPair
 from .alignments import Alignment as Alignment
 from .alignments import align_chunks as align_chunks
-from .alignments import misplaced as misplaced
 from .best_matches import token_triplets as token_triplets
 from .chunk_joins import joined_chunks as joined_chunks
 from .chunks import chunk_cosines as chunk_cosines

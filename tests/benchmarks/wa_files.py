@@ -23,6 +23,6 @@ def _block(pair):
         score = (
             "NIL" if alignment.score is None else repr(float(alignment.score)).removesuffix(".0")
         )
-        yield f"{first} <==> {second} // {alignment.type} // {score} // {alignment.comment} "
+        yield f"{first} <==> {second} // {alignment.type} // {score} // a "
     yield "</alignment>"
     yield "</sentence>"

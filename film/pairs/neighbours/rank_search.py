@@ -41,7 +41,7 @@ class RankSearch:
     ``points`` are rows; the rows used below are not zero. One row represents all rows of the same
     direction; ``copies`` counts, at this row, the corpus points with its direction (0 at other
     rows). ``origin`` and ``goal`` are such rows, sorted by origin. Counts above ``k_max`` may be
-    any number of at least ``k_max``. ``whole`` puts the whole corpus into one cell.
+    any number of at least ``k_max``.
     """
 
     def __init__(
@@ -51,8 +51,6 @@ class RankSearch:
         origin: Integers,
         goal: Integers,
         k_max: int | None = None,
-        *,
-        whole: bool = False,
     ) -> None:
         n, d = points.shape
         self.points, self.origin, self.goal, self.k_max = points, origin, goal, k_max
@@ -60,7 +58,7 @@ class RankSearch:
         self.axes = principal_axes(points, columns)
         rows = turned_units(points, columns, self.axes)
         queries, query_of_task = np.unique(origin, return_inverse=True)
-        self.cells = part(rows, 0 if whole else len(queries))
+        self.cells = part(rows, len(queries))
         # Repeated directions first: only they need weights.
         order = np.lexsort((copies[columns] == 1, self.cells.label))
         self.columns, self.corpus_rows = columns[order], rows[order]
