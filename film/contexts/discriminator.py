@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 
@@ -38,11 +38,6 @@ class Interaction(torch.nn.Module):
         `GAIN` and d at -`GAIN`. The maps A, B and C use the other entries; without other entries,
         only g and d are learned. ``"concatenation"`` adds no such product and maps all entries.
 
-    Raises
-    ------
-    ValueError
-        If ``kind`` is unknown, a width is below 1, or ``n_alike`` is above ``n_states``.
-
     Examples
     --------
     >>> import torch
@@ -62,13 +57,6 @@ class Interaction(torch.nn.Module):
         n_alike: int = 0,
     ) -> None:
         super().__init__()
-        if kind not in get_args(InteractionKind):
-            names = ", ".join(map(repr, get_args(InteractionKind)))
-            raise ValueError(f"kind={kind!r} must be one of {names}")
-        if not 0 <= n_alike <= n_states or width < 1:
-            raise ValueError(
-                f"n_alike={n_alike} must be from 0 to n_states={n_states}, width={width} at least 1"
-            )
         is_bilinear = kind == "bilinear"
         rank = width if is_bilinear else 0
         self.n_alike = n_alike if is_bilinear else 0
@@ -136,11 +124,6 @@ class Discriminator(torch.nn.Module):
     dropout : float, default=0.1
         Share of the entries of token vectors and of end states dropped in training.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or ``vectors`` has another shape.
-
     Notes
     -----
     ``log p(y=1)`` is ``-numpy.logaddexp(0, -logit)``. The LSTM encodes sentences of one length
@@ -174,11 +157,6 @@ class Discriminator(torch.nn.Module):
         if vectors is None:
             vectors = torch.normal(0.0, 0.5, (n_tokens, hidden))
         start = torch.as_tensor(vectors, dtype=torch.float32).clone()
-        if start.ndim != 2 or len(start) != n_tokens:
-            raise ValueError(
-                f"vectors has shape {tuple(start.shape)}; it must be ({n_tokens}, e), one row per "
-                "entry of the vocabulary"
-            )
         self.embedding = torch.nn.Embedding.from_pretrained(start, freeze=False)
         self.lstm = torch.nn.LSTM(
             self.embedding.embedding_dim, hidden, bidirectional=True, batch_first=True

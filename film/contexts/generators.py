@@ -60,11 +60,6 @@ class Generator(torch.nn.Module):
         sentences. They decide which tokens are frequent, and initial probabilities are their
         frequencies. They become part of the weights, so a loaded network does not need them.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Notes
     -----
     With width w, a token costs O(w (w + V)). Input and output embeddings are one table, and
@@ -92,11 +87,6 @@ class Generator(torch.nn.Module):
         counts: ArrayLike | None = None,
     ) -> None:
         super().__init__()
-        if n_tokens <= END or max_length < 1 or (n_frequent is not None and n_frequent < 1):
-            raise ValueError(
-                f"n_tokens={n_tokens} must be above {END}, max_length={max_length} and "
-                f"n_frequent={n_frequent} at least 1"
-            )
         self.size = size_of(size)
         self.n_tokens, self.max_length = n_tokens, max_length
         width = self.size.width

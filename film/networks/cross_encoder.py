@@ -22,11 +22,6 @@ class ScoringHead(torch.nn.Module):
     dropout : float, default=0.1
         Dropout rate of ``tanh(W x + b)``.
 
-    Raises
-    ------
-    ValueError
-        If ``width`` is below 1 or ``dropout`` is not in [0, 1).
-
     Examples
     --------
     >>> import torch
@@ -37,10 +32,6 @@ class ScoringHead(torch.nn.Module):
 
     def __init__(self, width: int, dropout: float = 0.1) -> None:
         super().__init__()
-        if width < 1:
-            raise ValueError(f"width={width} must be 1 or more")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout={dropout} must be from 0 to below 1")
         self.dense = torch.nn.Linear(width, width)
         self.dropout = torch.nn.Dropout(dropout)
         self.score = torch.nn.Linear(width, 1)

@@ -23,11 +23,6 @@ class TokenMasses(torch.nn.Module):
     n_entries : int
         Size of the vocabulary.
 
-    Raises
-    ------
-    ValueError
-        If ``n_entries`` is below 1.
-
     Examples
     --------
     >>> import torch
@@ -39,8 +34,6 @@ class TokenMasses(torch.nn.Module):
 
     def __init__(self, n_entries: int) -> None:
         super().__init__()
-        if n_entries < 1:
-            raise ValueError(f"n_entries={n_entries} must be 1 or more")
         # softplus of this is 1.
         self.start = math.log(math.expm1(1.0))
         self.theta = torch.nn.Parameter(torch.full((n_entries,), self.start))

@@ -47,11 +47,6 @@ class TokenConvolutions(torch.nn.Module):
         starts as the identity if ``width`` equals h and otherwise as a random projection, and the
         fourth convolution starts at 0, so the network starts at the cosine of means.
 
-    Raises
-    ------
-    ValueError
-        If a size is below 1, there are not three ``channels``, or a choice is unknown.
-
     Notes
     -----
     Padding is masked in each layer: it is set to -inf before max-pooling and to 0 before the next
@@ -82,16 +77,6 @@ class TokenConvolutions(torch.nn.Module):
         residual: bool = False,
     ) -> None:
         super().__init__()
-        if len(channels) != 3:
-            raise ValueError(f"channels={channels!r} must be three numbers")
-        for name, value in (("n_features", n_features), ("width", width)):
-            if value < 1:
-                raise ValueError(f"{name}={value!r} must be 1 or more")
-        if min(channels) < 1:
-            raise ValueError(f"channels={channels!r} must be 1 or more each")
-        for name, value, known in (("axes", axes, AXES), ("readout", readout, READOUTS)):
-            if value not in known:
-                raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, known))}")
         self.axes, self.readout, self.n_features = axes, readout, n_features
         first, across = (1, 3) if axes == "both" else (n_features, 1)
         sizes = [first, *channels, width]
@@ -129,18 +114,7 @@ class TokenConvolutions(torch.nn.Module):
         -------
         vectors : tensor, shape (B, width)
             0 for a text without tokens.
-
-        Raises
-        ------
-        ValueError
-            If shapes do not fit.
         """
-        shape = tuple(tokens.shape)
-        if len(shape) != 3 or tuple(mask.shape) != shape[:2] or shape[2] != self.n_features:
-            raise ValueError(
-                f"tokens has shape {shape} and mask {tuple(mask.shape)}; they must be "
-                f"(B, L, {self.n_features}) and (B, L)"
-            )
         x, is_empty = tokens.masked_fill(~mask[:, :, None], 0.0), ~mask.any(dim=1)
         line = 0.0
         if self.line is not None:

@@ -32,11 +32,6 @@ def token_triplets(tokens: Ragged, triplets: Any) -> np.ndarray:
         appends a row of zeros to the token vectors. Triplets whose similar and dissimilar texts
         are both empty are skipped.
 
-    Raises
-    ------
-    ValueError
-        If a text number is out of range.
-
     Notes
     -----
     Each pair of texts is compared once: O(L² h) for texts of L tokens and width h.
@@ -51,11 +46,6 @@ def token_triplets(tokens: Ragged, triplets: Any) -> np.ndarray:
            [1, 2, 3]])
     """
     rows = np.asarray(triplets, dtype=np.intp).reshape(-1, 3)
-    if rows.size and not 0 <= rows.min() <= rows.max() < len(tokens):
-        raise ValueError(
-            f"triplets name texts {rows.min()} … {rows.max()}, of {len(tokens)}; numbers must lie "
-            f"between 0 and {len(tokens) - 1}"
-        )
     lengths = tokens.lengths
     rows = rows[(lengths[rows[:, 1]] > 0) | (lengths[rows[:, 2]] > 0)]
     met, which = np.unique(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from film.tokens.chunks import checked_tokens, unit_rows
+from film.tokens.chunks import unit_rows
 
 
 def joined_chunks(
@@ -50,12 +50,6 @@ def joined_chunks(
         New pairs of a row and a column, in order. Each unaligned chunk is in at most one pair. Ties
         go to the first chunk.
 
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, a vector or a score is not finite, or `aligned` names a chunk that
-        does not exist or names one twice.
-
     Notes
     -----
     This rule is not from a paper. O(h n_tokens1 n_tokens2), plus the chunks.
@@ -72,25 +66,8 @@ def joined_chunks(
     >>> joined_chunks(x1, x2, whole, parts, scores, mutual_maxima(scores))
     [(0, 1)]
     """
-    vectors1, members1 = checked_tokens("1", x1, membership1)
-    vectors2, members2 = checked_tokens("2", x2, membership2)
-    if vectors1.shape[1] != vectors2.shape[1]:
-        raise ValueError(
-            f"x1 and x2 must have the same width, got {vectors1.shape[1]} and {vectors2.shape[1]}"
-        )
-    table, shape = np.asarray(scores, dtype=np.float64), (len(members1), len(members2))
-    if table.shape != shape or not np.isfinite(table).all():
-        raise ValueError(
-            f"scores must be finite and have shape {shape}, one row per chunk of membership1 and "
-            f"one column per chunk of membership2, got shape {table.shape}"
-        )
-    rows, columns = [i for i, _ in aligned], [j for _, j in aligned]
-    for places, size in ((rows, shape[0]), (columns, shape[1])):
-        if len(set(places)) < len(places) or any(not 0 <= place < size for place in places):
-            raise ValueError(
-                f"aligned must name chunks of {shape[0]} and {shape[1]}, each at most once, got "
-                f"{list(aligned)}"
-            )
+    vectors1, vectors2, table = (np.asarray(each, dtype=np.float64) for each in (x1, x2, scores))
+    members1, members2 = np.asarray(membership1, dtype=bool), np.asarray(membership2, dtype=bool)
     cosines = unit_rows(vectors1) @ unit_rows(vectors2).T
     partners = dict(aligned)
     turned = {j: i for i, j in partners.items()}

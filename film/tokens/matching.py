@@ -93,8 +93,7 @@ def match(
     Raises
     ------
     ValueError
-        If a shape does not fit, the function is unknown, a text has no token, a token contains NaN
-        or infinity, or weights are negative, not finite or all zero.
+        If the function is unknown, or a token contains NaN or infinity.
 
     Notes
     -----
@@ -162,8 +161,8 @@ def ragged_matching(
 
     Raises
     ------
-    TypeError, ValueError
-        As in `film.tokens.ragged_similarities`, or if the function is unknown.
+    ValueError
+        As in `match`.
 
     Notes
     -----

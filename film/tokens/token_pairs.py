@@ -1,4 +1,4 @@
-"""Pairs of texts as weighted token vectors: validated, normalised and iterated pair by pair."""
+"""Pairs of texts as weighted token vectors: normalised and iterated pair by pair."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ ROWS = 1024
 TOLD = 1024
 """Pairs between two calls of ``advance``."""
 NOT_FINITE = "holds NaN, infinity or numbers whose squares overflow: encode that text again."
-REMEDY = "a mean needs a weight above zero, so smooth the weights or leave that text out."
 
 
 class Rows(NamedTuple):
@@ -38,46 +37,22 @@ class Rows(NamedTuple):
 def checked_rows(
     x1: ArrayLike, x2: ArrayLike, weights1: ArrayLike | None, weights2: ArrayLike | None
 ) -> Rows:
-    """Validate one pair and convert it to float64; missing weights become ones."""
+    """Convert one pair to float64; missing weights become ones."""
     sides = []
     for name, x in (("x1", np.asarray(x1)), ("x2", np.asarray(x2))):
-        if x.ndim != 2 or x.dtype.kind not in "fiu":
-            raise ValueError(
-                f"{name} must be real numbers of shape (L, h), one row per token, got "
-                f"{x.dtype} of shape {x.shape}."
-            )
-        if not len(x):
-            raise ValueError(f"{name} has no tokens: leave that pair out.")
         x = x.astype(np.float64, copy=False)
         if not np.isfinite(row_norms(x)).all():
             raise ValueError(f"{name} {NOT_FINITE}")
         sides.append(x)
-    if sides[0].shape[1] != sides[1].shape[1]:
-        raise ValueError(
-            f"x1 of shape {sides[0].shape} and x2 of shape {sides[1].shape} must have the same "
-            "width."
-        )
-    w1 = _checked_weights("weights1", weights1, len(sides[0]))
-    w2 = _checked_weights("weights2", weights2, len(sides[1]))
+    w1, w2 = _scaled_weights(weights1, len(sides[0])), _scaled_weights(weights2, len(sides[1]))
     return Rows(sides[0], sides[1], w1, w2)
 
 
-def _checked_weights(name: str, weights: ArrayLike | None, length: int) -> NDArray[np.float64]:
+def _scaled_weights(weights: ArrayLike | None, length: int) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(length)
     w = np.asarray(weights, dtype=np.float64)
-    if w.shape != (length,):
-        raise ValueError(f"{name} must have shape ({length},), one per token, got {w.shape}.")
-    _check_not_negative(name, w)
-    if not w.max():
-        raise ValueError(f"{name} are all zero: {REMEDY}")
     return w / w.max()
-
-
-def _check_not_negative(name: str, weights: NDArray[np.float64]) -> None:
-    bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        raise ValueError(f"{name} must be finite and not negative, got {weights[bad][0]}.")
 
 
 def unit_tokens(x: Floats) -> Floats:
@@ -110,7 +85,7 @@ def average(scores: Floats, weights: NDArray[np.float64] | None) -> float:
 
 
 class TokenPairs:
-    """Validated pairs of texts.
+    """Pairs of texts.
 
     Iterating returns `Rows`: unit vectors if ``unit``, otherwise the vectors passed in, in float64
     if either side is float64 and in float32 otherwise. Missing weights are None. It stores one
@@ -127,25 +102,11 @@ class TokenPairs:
         *,
         unit: bool,
     ) -> None:
-        for name, tokens in (("tokens1", tokens1), ("tokens2", tokens2)):
-            if not isinstance(tokens, Ragged):
-                raise TypeError(
-                    f"{name} must be a film.tokens.Ragged, got {type(tokens).__name__}: "
-                    "Ragged.from_rows converts a list of arrays."
-                )
-        width1, width2 = tokens1.values.shape[1], tokens2.values.shape[1]
-        if width1 != width2 and len(tokens1) and len(tokens2):
-            raise ValueError(
-                f"tokens1 has width {width1} and tokens2 {width2}: use the same encoder for both."
-            )
-        first, second = _checked_pairs(pairs, len(tokens1), len(tokens2))
-        for name, tokens, index in (("tokens1", tokens1, first), ("tokens2", tokens2, second)):
-            empty = tokens.lengths[index] == 0
-            if empty.any():
-                text = int(index[empty.argmax()])
-                raise ValueError(f"{name}[{text}] has no tokens: leave its pairs out.")
-        self.weights1 = _flat_weights("weights1", weights1, tokens1, first)
-        self.weights2 = _flat_weights("weights2", weights2, tokens2, second)
+        numbers = np.arange(len(tokens1))
+        listed = np.column_stack([numbers, numbers]) if pairs is None else np.asarray(pairs)
+        first, second = listed.reshape(-1, 2).T
+        self.weights1 = _flat_weights(weights1, tokens1)
+        self.weights2 = _flat_weights(weights2, tokens2)
         self.tokens1, self.tokens2 = tokens1, tokens2
         self.first, self.second = first.tolist(), second.tolist()
         self.dtype = np.result_type(tokens1.values, tokens2.values, np.float32)
@@ -202,53 +163,14 @@ class TokenPairs:
         return _reciprocal(norms, self.dtype)[:, np.newaxis]
 
 
-def _checked_pairs(
-    pairs: ArrayLike | None, n1: int, n2: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    if pairs is None:
-        if n1 != n2:
-            raise ValueError(
-                f"tokens1 has {n1} texts and tokens2 {n2}: without pairs, text i is compared with "
-                "text i, so their numbers must agree; pass pairs, shape (n, 2), for other pairs."
-            )
-        return np.arange(n1), np.arange(n2)
-    index = np.asarray(pairs)
-    if index.size == 0:
-        index = np.zeros((0, 2), dtype=np.int64)
-    if index.ndim != 2 or index.shape[1] != 2 or index.dtype.kind not in "iu":
-        raise ValueError(
-            "pairs must be integers of shape (n, 2), each row a text of tokens1 and one of "
-            f"tokens2, got {index.dtype} of shape {index.shape}."
-        )
-    out = (index < 0) | (index >= [n1, n2])
-    if out.any():
-        row = int(out.any(axis=1).argmax())
-        raise ValueError(
-            f"pairs row {row} is {index[row].tolist()}, but tokens1 has {n1} texts and tokens2 "
-            f"{n2}."
-        )
-    return index[:, 0].astype(np.int64), index[:, 1].astype(np.int64)
-
-
-def _flat_weights(
-    name: str, weights: ArrayLike | None, tokens: Ragged, texts: NDArray[np.int64]
-) -> NDArray[np.float64] | None:
+def _flat_weights(weights: ArrayLike | None, tokens: Ragged) -> NDArray[np.float64] | None:
+    """Scale the weights of each text to a maximum of 1."""
     if weights is None:
         return None
     flat = np.asarray(weights, dtype=np.float64)
-    if flat.shape != (len(tokens.values),):
-        raise ValueError(
-            f"{name} must have shape ({len(tokens.values)},), one per row of the token values, got "
-            f"{flat.shape}."
-        )
-    _check_not_negative(name, flat)
     # reduceat cannot handle texts without tokens.
     filled = tokens.lengths > 0
-    greatest = np.zeros(len(tokens))
+    greatest = np.ones(len(tokens))
     greatest[filled] = np.maximum.reduceat(flat, tokens.starts[:-1][filled])
-    zero = greatest[texts] == 0
-    if zero.any():
-        text = int(texts[zero.argmax()])
-        raise ValueError(f"{name} of text {text} are all zero: {REMEDY}")
     greatest[greatest == 0] = 1
     return flat / np.repeat(greatest, tokens.lengths)

@@ -99,8 +99,7 @@ def transport_plan(
     RuntimeError
         If the solver of "cmd" stops before the optimum.
     ValueError
-        If a shape does not fit, the method is unknown, "cls" gets weights, a text has no token, a
-        token contains NaN or infinity, or weights are negative, not finite or all zero.
+        If the method is unknown, or a token contains NaN or infinity.
 
     Notes
     -----
@@ -134,7 +133,7 @@ def transport_plan(
     >>> found.plan.tolist(), float(found.similarity)
     ([[0.75], [0.25]], 0.75)
     """
-    _check_method(method, weights1, weights2)
+    _check_method(method)
     pair = checked_rows(x1, x2, weights1, weights2)
     S = unit_tokens(pair.x1) @ unit_tokens(pair.x2).T
     cost = 1 - S
@@ -192,12 +191,8 @@ def ragged_similarities(
     ------
     ImportError, RuntimeError
         As in `transport_plan`.
-    TypeError
-        If tokens1 or tokens2 is not a `Ragged`.
     ValueError
-        If the method is unknown, "cls" gets weights, widths or numbers of texts differ, an index
-        in pairs is out of range, or a text in use has no token, contains NaN or infinity, or has
-        weights that are negative, not finite or all zero.
+        If the method is unknown, or a token contains NaN or infinity.
 
     Notes
     -----
@@ -214,7 +209,7 @@ def ragged_similarities(
     >>> ragged_similarities(texts, texts, "rcmd", pairs=[[0, 0], [0, 1]]).round(3)
     array([1.   , 0.707])
     """
-    _check_method(method, weights1, weights2)
+    _check_method(method)
     if method == "cmd":
         check_solver()
     unit = method not in ("avg", "rcmd+avg", "cls")
@@ -224,15 +219,9 @@ def ragged_similarities(
     return walk.map(_pair_score(method), advance)
 
 
-def _check_method(method: Any, weights1: Any, weights2: Any) -> None:
+def _check_method(method: Any) -> None:
     if method not in METHODS:
         raise ValueError(f"method={method!r} must be one of {', '.join(map(repr, METHODS))}.")
-    for name, weights in (("weights1", weights1), ("weights2", weights2)):
-        if method == "cls" and weights is not None:
-            raise ValueError(
-                f"{name} must be None where method='cls', because the first token has all the "
-                "mass: leave the weights out, or use another method."
-            )
 
 
 def _cosine(first: Floats, second: Floats) -> Any:

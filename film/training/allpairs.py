@@ -12,7 +12,6 @@ from film.training.text_batches import (
     Trainable,
     checked_sides,
     firsts,
-    kind_of,
     masses,
     means,
     moderate,
@@ -75,12 +74,6 @@ def allpairs_similarity(
     similarity : tensor, shape (B, C)
         Float64 for float64 tokens, otherwise float32.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the tensors do not match, a text has no token or only tokens of weight 0, or ``method``,
-        ``tile`` or ``kernel`` cannot be used.
-
     Notes
     -----
     The B L1 × C L2 cosines are computed tile by tile. Only the positions of the maxima are kept for
@@ -104,8 +97,6 @@ def allpairs_similarity(
     import torch
 
     side1, side2 = checked_sides(x1, x2, mask1, mask2, method, weights1, weights2)
-    if tile is not None and (isinstance(tile, bool) or not isinstance(tile, int) or tile < 1):
-        raise ValueError(f"tile={tile!r} must be an integer of at least 1, or None")
     fused = _uses_kernel(kernel, x1)
     with torch.autocast(x1.device.type, enabled=False):
         if method == "cls":
@@ -143,7 +134,7 @@ def _uses_kernel(kernel: bool | None, x: Any) -> bool:
     if kernel and not (fits and there):
         raise ValueError(
             f"kernel=True needs Triton and tensors on CUDA in bfloat16 or float16, got "
-            f"{kind_of(x)} on {x.device}{'' if there else ' and no Triton'}; give kernel=None"
+            f"{x.dtype} on {x.device}{'' if there else ' and no Triton'}; give kernel=None"
         )
     return fits and there
 

@@ -25,11 +25,6 @@ def weighted_mean(tokens: Any, weights: Any, mask: Any) -> Any:
     means : tensor, shape (B, h)
         ``Σ w_i t_i / Σ w_i``.
 
-    Raises
-    ------
-    ValueError
-        If shapes do not fit.
-
     Notes
     -----
     Time and memory are O(B L h).
@@ -42,12 +37,6 @@ def weighted_mean(tokens: Any, weights: Any, mask: Any) -> Any:
     >>> weighted_mean(tokens, torch.tensor([[3.0, 1.0, 5.0]]), torch.tensor([[True, True, False]]))
     tensor([[3., 1.]])
     """
-    shapes = [tuple(each.shape) for each in (tokens, weights, mask)]
-    if len(shapes[0]) != 3 or any(shape != shapes[0][:2] for shape in shapes[1:]):
-        raise ValueError(
-            "tokens, weights and mask must have shapes (B, L, h), (B, L) and (B, L), got "
-            + ", ".join(map(str, shapes))
-        )
     kept = weights.masked_fill(~mask, 0.0)
     shares = kept / kept.sum(dim=1, keepdim=True)
     padded = tokens.masked_fill(~mask[:, :, None], 0.0)

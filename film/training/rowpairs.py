@@ -41,11 +41,6 @@ def rowpairs_similarity(
     similarity : tensor, shape (B,)
         The diagonal of `film.training.allpairs_similarity`; differentiable in the tokens.
 
-    Raises
-    ------
-    TypeError, ValueError
-        As in `film.training.allpairs_similarity`, or if the numbers of texts differ.
-
     Notes
     -----
     Time is O(B L1 L2 h) and extra memory O(B L1 L2).
@@ -61,8 +56,6 @@ def rowpairs_similarity(
     import torch
 
     side1, side2 = checked_sides(x1, x2, mask1, mask2, method, weights1, weights2)
-    if len(x1) != len(x2):
-        raise ValueError(f"x1 has {len(x1)} texts and x2 {len(x2)}; give one partner for each")
     # Full precision under autocast, as in `allpairs_similarity`.
     with torch.autocast(x1.device.type, enabled=False):
         if method == "cls":

@@ -37,76 +37,23 @@ class Operand(NamedTuple):
 def checked_sides(
     x1: Any, x2: Any, mask1: Any, mask2: Any, method: Any, weights1: Any, weights2: Any
 ) -> tuple[Side, Side]:
-    """Validate two batches; errors name the argument."""
-    import torch
-
+    """Return two batches with masks and weights."""
     if method not in TRAINABLE:
         remedy = "; train with 'rcmd' and score with 'cmd'" if method == "cmd" else ""
         raise ValueError(f"method={method!r} must be one of {', '.join(TRAINABLE)}{remedy}")
-    for name, weights in (("weights1", weights1), ("weights2", weights2)):
-        if method == "cls" and weights is not None:
-            raise ValueError(
-                f"{name} must be None where method='cls', because the first token has all the "
-                "mass: leave the weights out, or take another method"
-            )
-    for name, x in (("x1", x1), ("x2", x2)):
-        if not isinstance(x, torch.Tensor) or not x.is_floating_point():
-            raise TypeError(f"{name} must be a tensor of floats, got {kind_of(x)}")
-        if x.ndim != 3:
-            raise ValueError(f"{name} must have shape (texts, tokens, width), got {_shape(x)}")
-    if x1.shape[2] != x2.shape[2] or x1.dtype != x2.dtype or x1.device != x2.device:
-        raise ValueError(
-            f"x1 is {kind_of(x1)} on {x1.device} and x2 {kind_of(x2)} on {x2.device}; width, type "
-            "and device must be equal"
-        )
-    return _checked_side("1", x1, mask1, weights1), _checked_side("2", x2, mask2, weights2)
+    return _side(x1, mask1, weights1), _side(x2, mask2, weights2)
 
 
-def _checked_side(side: str, x: Any, mask: Any, weights: Any) -> Side:
+def _side(x: Any, mask: Any, weights: Any) -> Side:
+    """Fill in the mask and weights; padding has weight 0."""
     import torch
 
-    shape = x.shape[:2]
     if mask is None:
-        mask = torch.ones(shape, dtype=torch.bool, device=x.device)
-    else:
-        _check_each_token(f"mask{side}", mask, x, "True at tokens")
-        if mask.dtype != torch.bool:
-            raise ValueError(
-                f"mask{side} must be bool, True at tokens, got {kind_of(mask)}; convert an "
-                "attention mask with mask.bool()"
-            )
+        mask = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
     exact = _exact_type(x)
-    if weights is None:
-        weights = mask.to(exact)
-    else:
-        _check_each_token(f"weights{side}", weights, x, "one per token")
-        weights = weights.to(exact).masked_fill(~mask, 0)
-        if bool((~torch.isfinite(weights) | (weights < 0)).any()):
-            raise ValueError(f"weights{side} must be finite and not negative")
-    empty = (weights == 0).all(dim=1)
-    if bool(empty.any()):
-        text = int(empty.nonzero()[0])
-        raise ValueError(
-            f"x{side}[{text}] has no token, or only tokens of weight 0: leave that text out"
-        )
+    weights = mask.to(exact) if weights is None else weights.to(exact).masked_fill(~mask, 0)
     # The kernel needs contiguous texts.
     return Side(x.contiguous(), mask, weights)
-
-
-def _check_each_token(name: str, given: Any, x: Any, meaning: str) -> None:
-    """Raise unless a tensor has one number per token of ``x`` and is on the same device."""
-    import torch
-
-    if (
-        not isinstance(given, torch.Tensor)
-        or given.shape != x.shape[:2]
-        or given.device != x.device
-    ):
-        where = f" on {given.device}" if isinstance(given, torch.Tensor) else ""
-        raise ValueError(
-            f"{name} must be a tensor of shape {_shape(x)[:2]} on {x.device}, {meaning}, got "
-            f"{kind_of(given)}{where}"
-        )
 
 
 def masses(side: Side) -> Any:
@@ -180,16 +127,6 @@ def _exact_type(x: Any) -> Any:
     import torch
 
     return torch.float64 if x.dtype == torch.float64 else torch.float32
-
-
-def kind_of(x: Any) -> str:
-    """Describe the type and shape of a value for messages."""
-    dtype = getattr(x, "dtype", None)
-    return type(x).__name__ if dtype is None else f"{dtype} of shape {_shape(x)}"
-
-
-def _shape(x: Any) -> tuple[int, ...]:
-    return tuple(x.shape)
 
 
 def scales(x: Any, mask: Any) -> Any:

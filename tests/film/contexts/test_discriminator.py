@@ -170,20 +170,6 @@ def test_vectors_are_where_tokens_start_from_and_are_left_as_they_were():
     np.testing.assert_array_equal(vectors, kept)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"width": 0}, "width=0"),
-        ({"interaction": "sum"}, "'sum' must be one of 'bilinear', 'concatenation'"),
-        ({"n_alike": -1}, "n_alike=-1"),
-        ({"vectors": np.zeros((3, 2))}, r"vectors has shape \(3, 2\)"),
-    ],
-)
-def test_what_cannot_be_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        Discriminator(**{"n_tokens": 9, **options})
-
-
 def test_sentences_alike_fit_together():
     torch.manual_seed(0)
     head, plain = (Interaction(7 - k, width=4, n_alike=3 - k).double() for k in (0, 3))

@@ -40,12 +40,3 @@ def test_dropout_acts_in_training_alone():
     assert len({float(head(x).detach()) for _ in range(5)}) > 1
     head.eval()
     assert len({float(head(x).detach()) for _ in range(5)}) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [((0,), "width=0"), ((3, 1.0), "dropout=1.0"), ((3, -0.1), "dropout=-0.1")],
-)
-def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        ScoringHead(*arguments)

@@ -36,8 +36,3 @@ def test_weights_stay_positive_however_far_theta_goes():
     with torch.no_grad():
         masses.theta[:] = torch.tensor([-80.0, 80.0])
     assert (masses(torch.tensor([0, 1])) > 0).all() and (masses.table() > 0).all()
-
-
-def test_a_vocabulary_has_an_entry():
-    with pytest.raises(ValueError, match="n_entries=0 must be 1 or more"):
-        TokenMasses(0)

@@ -155,25 +155,3 @@ def test_an_argument_is_not_changed():
     before = x.clone(), mask.clone()
     network()(x, mask)
     assert x.equal(before[0]) and mask.equal(before[1])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "params", "message"),
-    [
-        ((0,), {}, "n_features=0 must be 1 or more"),
-        ((4, (1, 2)), {}, r"channels=\(1, 2\) must be three numbers"),
-        ((4, (1, 0, 2)), {}, r"channels=\(1, 0, 2\) must be 1 or more"),
-        ((4, (1, 1, 2), 0), {}, "width=0"),
-        ((4,), {"axes": "width"}, "axes='width' must be one of 'both', 'length'"),
-        ((4,), {"readout": "sum"}, "readout='sum' must be one of 'max', 'mean'"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, params, message):
-    with pytest.raises(ValueError, match=message):
-        TokenConvolutions(*arguments, **params)
-
-
-@pytest.mark.parametrize("shape", [(2, 5), (2, 5, 4), (1, 6, 5)])
-def test_shapes_that_do_not_fit_are_named(shape):
-    with pytest.raises(ValueError, match=r"they must be \(B, L, 5\) and \(B, L\)"):
-        network()(torch.zeros(*shape), torch.ones(2, 5, dtype=torch.bool))

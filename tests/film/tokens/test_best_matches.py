@@ -64,11 +64,6 @@ def test_a_vector_of_zeros_is_the_best_match_where_all_others_are_opposite():
     assert token_triplets(tokens, [[0, 1, 2]]).tolist() == [[0, 2, 3]]
 
 
-def test_a_text_that_is_not_there_is_an_error():
-    with pytest.raises(ValueError, match="triplets name texts 0 … 3, of 3"):
-        token_triplets(texts_of([1, 1, 1]), [[0, 1, 3]])
-
-
 def test_a_text_of_one_token_is_no_empty_one():
     tokens = Ragged.from_rows([np.eye(2), np.ones((1, 2)), np.zeros((0, 2))])
     assert token_triplets(tokens, [[0, 1, 2]]).tolist() == [[0, 2, 3], [1, 2, 3]]

@@ -92,23 +92,3 @@ def test_chunks_without_tokens_join_nothing():
     assert joined_chunks(x, x, m1, m2, [[0.9, 0.8]], [(0, 0)]) == []
     assert joined_chunks(x, x, np.zeros((0, 2)), m2, np.zeros((0, 2)), []) == []
     assert joined_chunks(x, x, m2, np.zeros((0, 2)), np.zeros((2, 0)), []) == []
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"x1": np.ones((2, 3))}, "same width, got 3 and 2"),
-        ({"x1": np.ones((3, 2))}, "x1 must have shape"),
-        ({"x2": [[np.nan, 0], [0, 1]]}, "x2 holds NaN"),
-        ({"scores": [[0.1]]}, r"finite and have shape \(1, 2\).* got shape \(1, 1\)"),
-        ({"scores": [[0.1, np.nan]]}, "scores must be finite"),
-        ({"aligned": [(0, 2)]}, "aligned must name chunks of 1 and 2"),
-        ({"aligned": [(-1, 0)]}, "aligned must name chunks"),
-        ({"aligned": [(0, 0), (0, 1)]}, "each at most once"),
-    ],
-)
-def test_wrong_joins(change, reason):
-    given = {"x1": np.eye(2), "x2": np.eye(2), "membership1": [[True, True]], "aligned": [(0, 0)]}
-    given |= {"membership2": np.eye(2, dtype=bool), "scores": [[0.7, 0.6]]}
-    with pytest.raises(ValueError, match=reason):
-        joined_chunks(**(given | change))

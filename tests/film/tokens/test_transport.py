@@ -553,33 +553,6 @@ def test_the_solver_is_loaded_for_exact_transport_alone(monkeypatch):
         ragged_similarities(tokens, tokens, method)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"method": "wmd"}, "method='wmd' must be one of 'avg', 'cmd'"),
-        ({"x1": np.ones(3)}, r"x1 must be real numbers of shape \(L, h\)"),
-        ({"x2": np.full((2, 3), "a")}, "x2 must be real numbers"),
-        ({"x2": np.ones((2, 4))}, "must have the same width"),
-        ({"x1": np.ones((5, 2, 3))}, r"x1 must be .*got float64 of shape \(5, 2, 3\)"),
-        ({"x1": np.ones((0, 3))}, "x1 has no token"),
-        ({"x2": np.ones((0, 3))}, "x2 has no token"),
-        ({"x1": [[1.0, np.nan, 0], [1, 1, 1]]}, "x1 holds NaN"),
-        ({"x2": [[1.0, np.inf, 0], [1, 1, 1]]}, "x2 holds NaN"),
-        ({"x2": np.full((2, 3), 1e200)}, "squares overflow"),
-        ({"weights1": [1.0]}, r"weights1 must have shape \(2,\), one per token, got \(1,\)"),
-        ({"weights2": [[1.0, 1.0]]}, r"weights2 must have shape \(2,\)"),
-        ({"weights2": [1.0, -2.0]}, "weights2 must be finite and not negative, got -2.0"),
-        ({"weights1": [np.nan, 1.0]}, "weights1 must be finite and not negative, got nan"),
-        ({"weights1": [0.0, 0.0]}, "weights1 are all zero"),
-        ({"method": "cls", "weights1": [1, 1]}, "weights1 must be None where method='cls'"),
-        ({"method": "cls", "weights2": [1, 1]}, "weights2 must be None where method='cls'"),
-    ],
-)
-def test_bad_input_is_named(change, message):
-    with pytest.raises(ValueError, match=message):
-        transport_plan(**{"x1": np.ones((2, 3)), "x2": np.ones((2, 3)), **change})
-
-
 def _with_nan():
     tokens = _ragged([1, 2, 3], 0)
     values = tokens.values.copy()
@@ -587,57 +560,10 @@ def _with_nan():
     return Ragged(values, tokens.starts)
 
 
-@pytest.mark.parametrize("method", ["rcmd", "avg"])
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"method": "wmd"}, ValueError, "method='wmd'"),
-        (
-            {"tokens1": [np.ones((1, 6))] * 3},
-            TypeError,
-            "tokens1 must be a film.tokens.Ragged",
-        ),
-        ({"tokens2": None}, TypeError, "tokens2 must be a film.tokens.Ragged, got NoneType"),
-        ({"tokens2": _ragged([1, 1], 0)}, ValueError, "tokens1 has 3 texts and tokens2 2"),
-        ({"tokens2": _ragged([1] * 3, 0, h=5)}, ValueError, "width 6 and tokens2 5"),
-        ({"tokens1": _ragged([1, 2, 0], 0)}, ValueError, r"tokens1\[2\] has no token"),
-        ({"tokens2": _ragged([1, 0, 0], 0)}, ValueError, r"tokens2\[1\] has no token"),
-        (
-            {"tokens2": _ragged([1, 0, 2], 0), "pairs": [[0, 2], [2, 1]]},
-            ValueError,
-            r"tokens2\[1\] has no token",
-        ),
-        ({"tokens2": _with_nan()}, ValueError, r"tokens2\[2\] holds NaN"),
-        ({"tokens1": _with_nan()}, ValueError, r"tokens1\[2\] holds NaN"),
-        ({"weights1": np.ones(5)}, ValueError, r"weights1 must have shape \(6,\), one per row"),
-        ({"weights2": np.ones((6, 1))}, ValueError, r"weights2 must have shape \(6,\)"),
-        ({"weights2": -np.ones(6)}, ValueError, "weights2 must be finite and not negative"),
-        ({"weights1": np.full(6, np.inf)}, ValueError, "weights1 must be finite"),
-        ({"weights1": [1, 0, 0, 1, 1, 1]}, ValueError, "weights1 of text 1 are all zero"),
-        ({"weights2": [1, 1, 1, 0, 0, 0]}, ValueError, "weights2 of text 2 are all zero"),
-        (
-            {"weights1": [0, 1, 1, 1, 1, 1], "pairs": [[2, 0], [1, 1], [0, 2]]},
-            ValueError,
-            "weights1 of text 0 are all zero",
-        ),
-        (
-            {"method": "cls", "weights2": np.ones(6)},
-            ValueError,
-            "weights2 must be None where method='cls'",
-        ),
-        ({"pairs": [[0.0, 1.0]]}, ValueError, "pairs must be integers"),
-        ({"pairs": [[0, 1, 2]]}, ValueError, r"pairs must be integers of shape \(n, 2\)"),
-        ({"pairs": [[0, 0], [0, 3]]}, ValueError, r"pairs row 1 is \[0, 3\]"),
-        ({"pairs": [[-1, 0]]}, ValueError, r"pairs row 0 is \[-1, 0\]"),
-        (
-            {"tokens2": _ragged([1, 1], 0), "pairs": [[2, 1], [1, 2]]},
-            ValueError,
-            r"pairs row 1 is \[1, 2\], but tokens1 has 3 texts and tokens2 2",
-        ),
-    ],
-)
-def test_bad_streams_are_named_before_any_work(method, change, error, message):
-    tokens = _ragged([1, 2, 3], 0)
-    given = {"tokens1": tokens, "tokens2": tokens, "method": method, "advance": pytest.fail}
-    with pytest.raises(error, match=message):
-        ragged_similarities(**{**given, **change})
+def test_bad_input_is_named_before_any_work():
+    tokens = _with_nan()
+    for method, message in (("wmd", "method='wmd' must be one of"), ("rcmd", "holds NaN")):
+        with pytest.raises(ValueError, match=message):
+            transport_plan(tokens[2], tokens[0], method)
+        with pytest.raises(ValueError, match=message):
+            ragged_similarities(tokens, tokens, method, advance=pytest.fail)

@@ -63,11 +63,3 @@ def test_no_argument_is_changed():
     before = [each.clone() for each in given]
     weighted_mean(*given)
     assert all(each.equal(copy) for each, copy in zip(given, before, strict=True))
-
-
-@pytest.mark.parametrize("bad", ["tokens", "weights", "mask"])
-def test_shapes_that_do_not_fit_are_named(bad):
-    given = dict(zip(("tokens", "weights", "mask"), drawn(), strict=True))
-    given[bad] = given[bad][:2] if bad != "tokens" else given[bad][:, :, 0]
-    with pytest.raises(ValueError, match=r"\(B, L, h\), \(B, L\) and \(B, L\), got \("):
-        weighted_mean(**given)
