@@ -94,11 +94,6 @@ def select_contexts(
     chosen : ndarray of int64, shape (at most size,)
         Ascending positions in `centres`; fewer than `size` if there are too few candidates.
 
-    Raises
-    ------
-    ValueError
-        When lengths differ, or max_jaccard is out of range.
-
     Notes
     -----
     The choice is greedy: more candidates or a larger size only add contexts at the end. Two empty
@@ -112,8 +107,6 @@ def select_contexts(
     >>> select_contexts([4, 30, 21, 22], [0, 3, 2, 2], left, 3).tolist()
     [0, 2]
     """
-    if not max_jaccard > 0:
-        raise ValueError(f"max_jaccard must be positive, got {max_jaccard!r}")
     rows, homes = np.asarray(centres).tolist(), np.asarray(chunks).tolist()
     barred, used = set(np.asarray(excluded).ravel().tolist()), set()
     different = _Different(max_jaccard)

@@ -32,12 +32,6 @@ def combine_terms(terms: ArrayLike, weights: ArrayLike = (1.0, 1.0, 1.0, 1.0)) -
     scores : ndarray of float, shape (...)
         S, in the dtype of `terms` if it is float32 or float64.
 
-    Raises
-    ------
-    ValueError
-        When a shape does not fit, a weight is not finite, or a term with a weight is NaN or
-        infinite.
-
     References
     ----------
     Sun et al., *Sentence Similarity Based on Contexts*, TACL 2022.
@@ -51,11 +45,6 @@ def combine_terms(terms: ArrayLike, weights: ArrayLike = (1.0, 1.0, 1.0, 1.0)) -
     if values.dtype != np.float32:
         values = values.astype(np.float64)
     factors = np.asarray(weights, dtype=values.dtype)
-    if values.shape[-1:] != (4,) or factors.shape != (4,) or not np.isfinite(factors).all():
-        raise ValueError(
-            f"terms must have 4 columns, {', '.join(TERMS)}, and weights be 4 finite numbers; got "
-            f"shape {values.shape} and {weights!r}"
-        )
     used = np.flatnonzero(factors)
     chosen = values[..., used]
     _check_finite(chosen, "terms")
@@ -81,7 +70,7 @@ def context_shares(scores1: ArrayLike, scores2: ArrayLike) -> NDArray[np.float64
     Raises
     ------
     ValueError
-        When shapes do not fit or a value is NaN or infinite.
+        When a value is NaN or infinite.
 
     Examples
     --------
@@ -129,7 +118,7 @@ def whiten_scores(
     Raises
     ------
     ValueError
-        When shapes do not fit, a value is NaN or infinite, or ``shrinkage`` is not above 0.
+        When a value is NaN or infinite.
 
     Notes
     -----

@@ -65,7 +65,7 @@ def largest_contributions(
     Raises
     ------
     ValueError
-        If keep < 1, a shape does not fit, or an entry in use is NaN or infinite.
+        If keep < 1.
 
     Notes
     -----
@@ -114,32 +114,13 @@ def largest_contributions(
 
 def _both_directed(tokens1: Any, tokens2: Any, components: Any) -> Any:
     """Map the tokens of both texts; return them with the unit vector of each text."""
-    first, second = _matrix("tokens1", tokens1), _matrix("tokens2", tokens2)
-    if first.shape[1] != second.shape[1]:
-        raise ValueError(
-            f"tokens1 has {first.shape[1]} features and tokens2 {second.shape[1]}: compute both "
-            "with the same vectorizer."
-        )
+    sides: Any = [sp.csr_array(tokens, dtype=np.float64) for tokens in (tokens1, tokens2)]
+    first, second = sides
     used = np.union1d(first.indices, second.indices)
     columns = None
     if components is not None:
-        L = np.asarray(components)
-        if L.ndim != 2 or L.shape[1] != first.shape[1]:
-            raise ValueError(
-                f"components must have shape (d, {first.shape[1]}), one column per feature of the "
-                f"tokens, got shape {L.shape}."
-            )
-        columns = L[:, used].T
-        if not np.isfinite(columns).all():
-            raise ValueError("components holds NaN or infinity; fit the map again on finite data.")
+        columns = np.asarray(components)[:, used].T
     return _directed(first[:, used], columns), _directed(second[:, used], columns)
-
-
-def _matrix(name: str, tokens: Any) -> Any:
-    matrix: Any = sp.csr_array(tokens, dtype=np.float64)
-    if not np.isfinite(matrix.data).all():
-        raise ValueError(f"{name} holds NaN or infinity; give finite weights.")
-    return matrix
 
 
 def _directed(tokens: Any, columns: NDArray[np.float64] | None) -> Any:

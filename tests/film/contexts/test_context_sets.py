@@ -54,20 +54,6 @@ def test_own_places_hold_every_context_with_the_sentence():
     assert own_places([]).tolist() == []
 
 
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"chunks": [0]}, "zip"),
-        ({"max_jaccard": 0}, "max_jaccard must be positive"),
-        ({"max_jaccard": np.nan}, "max_jaccard must be positive"),
-    ],
-)
-def test_wrong_arguments_are_named(change, named):
-    given = {"centres": [1, 2], "chunks": [0, 0], "left_words": [set(), set()], "size": 1}
-    with pytest.raises(ValueError, match=named):
-        select_contexts(**(given | change))
-
-
 @pytest.fixture(scope="module")
 def corpus():
     documents = [

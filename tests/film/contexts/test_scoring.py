@@ -23,18 +23,9 @@ def test_a_term_without_weight_is_not_looked_at():
     assert combine_terms([[-1.0, 0.0, 0.0, -2.0]], (0, 0, 0, 0)).tolist() == [0.0]
 
 
-@pytest.mark.parametrize(
-    ("terms", "weights", "named"),
-    [
-        (np.zeros((2, 3)), (1, 1, 1, 1), "4 columns"),
-        (np.zeros((2, 4)), (1, 1, 1), "weights"),
-        (np.zeros((2, 4)), (1, 1, 1, np.nan), "weights"),
-        ([[0, 0, np.nan, 0]], (1, 1, 1, 1), r"terms must be finite.*\(0, 2\)"),
-    ],
-)
-def test_wrong_terms_are_named(terms, weights, named):
-    with pytest.raises(ValueError, match=named):
-        combine_terms(terms, weights)
+def test_a_term_that_is_not_finite_is_named():
+    with pytest.raises(ValueError, match=r"terms must be finite.*\(0, 2\)"):
+        combine_terms([[0, 0, np.nan, 0]])
 
 
 def cosine(a, b):

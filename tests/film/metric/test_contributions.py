@@ -170,19 +170,3 @@ def test_the_table_of_long_texts_is_never_whole(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 700 * 700 * 8 / 4
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "L", "message"),
-    [
-        (np.eye(2), np.eye(3), None, "tokens1 has 2 features and tokens2 3"),
-        (np.eye(2), np.eye(2), np.eye(3), r"components must have shape \(d, 2\)"),
-        (np.eye(2), np.eye(2), np.ones(2), r"components must have shape \(d, 2\)"),
-        ([[np.nan, 0.0]], np.eye(2), None, "tokens1 holds NaN or infinity"),
-        (np.eye(2), [[np.inf, 0.0]], None, "tokens2 holds NaN or infinity"),
-        (np.eye(2), np.eye(2), [[np.inf, 1]], "components holds NaN or infinity"),
-    ],
-)
-def test_bad_input_is_named(first, second, L, message):
-    with pytest.raises(ValueError, match=message):
-        cosine_contributions(first, second, L)
