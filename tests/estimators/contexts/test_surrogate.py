@@ -1,7 +1,5 @@
 """SurrogateRegressor: losses on the vectors of texts, units of y, vectors, explanations, saving."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -11,7 +9,7 @@ from estimators import DuplicateClassifier, RCMDRegressor, SentenceEncoder, Surr
 from estimators.contexts import surrogate
 from estimators.training.loop.training import Training
 from film.datasets import make_question_pairs
-from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
+from tests.estimators.tiny_model import MAX_TOKENS
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
@@ -27,15 +25,6 @@ LABELS = ["same" if row % 8 < 4 else "other" for row in range(16)]
 RELATIONS = [("entailment", "neutral", "contradiction")[row % 3] for row in range(16)]
 TRIPLETS = [(*pair, PAIRS[(row + 1) % 16][1] + " well") for row, pair in enumerate(PAIRS)]
 TEXTS = [text for pair in PAIRS for text in pair]
-
-
-@pytest.fixture(scope="module")
-def sober_model(tmp_path_factory) -> Path:
-    """A tiny model without dropout, whose gradients do not depend on chance."""
-    folder = tmp_path_factory.mktemp("models") / "sober"
-    return make_tiny_model(
-        folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, initializer_range=0.1
-    )
 
 
 def make(folder, **parameters) -> SurrogateRegressor:
@@ -232,28 +221,6 @@ def test_labels_are_predicted_as_probabilities(sober_model):
     ).fit(PAIRS, LABELS)
     assert model.classes_.tolist() == ["other", "same"]
     assert ((model.predict(PAIRS) > 0.5) == (np.array(LABELS) == "same")).all()
-
-
-@pytest.mark.parametrize(("objective", "y"), [("l2", COSINES), ("nli", RELATIONS)])
-def test_a_killed_run_goes_on_to_the_same_weights(tiny_model, tmp_path, monkeypatch, objective, y):
-    held = {"eval_set": (PAIRS[:6], y[:6])}
-    settings = {"epochs": 3, "objective": objective}
-    monkeypatch.setattr(SurrogateRegressor, "eval_steps", 2)
-    whole = make(tiny_model, **settings).fit(PAIRS, y, **held)
-    step = Training._take_step
-
-    def killed(self):
-        if self.step == 5:
-            raise RuntimeError("killed")
-        step(self)
-
-    monkeypatch.setattr(Training, "_take_step", killed)
-    with pytest.raises(RuntimeError, match="killed"):
-        make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, y, **held)
-    monkeypatch.setattr(Training, "_take_step", step)
-    again = make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, y, **held)
-    np.testing.assert_array_equal(again.similarity(PAIRS), whole.similarity(PAIRS))
-    assert again.loss_curve_ == whole.loss_curve_ and again.scores_ == whole.scores_
 
 
 @pytest.mark.parametrize(

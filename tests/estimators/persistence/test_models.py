@@ -52,7 +52,16 @@ from estimators.persistence import registry
 from estimators.persistence.building import Builder
 from film.datasets import make_question_pairs
 from film.text import normalize_text, printable_text
-from tests.estimators.forged_models import members_of, write_members
+from tests.estimators.forged_models import (
+    array_file,
+    mapping,
+    members_of,
+    node,
+    plain,
+    reduced,
+    row,
+    write_members,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
@@ -287,15 +296,6 @@ def test_sparse_comes_back(holder, kind, tmp_path):
     np.testing.assert_array_equal(again.toarray(), matrix.toarray())
 
 
-def node(kind, name, **entries):
-    module, _, short = name.rpartition(".")
-    return {"__loader__": kind, "__module__": module, "__class__": short, **entries}
-
-
-def text(value):
-    return node("JsonNode", "builtins.str", content=json.dumps(value), is_json=True)
-
-
 def find(tree, kind):
     """The first entry of a kind."""
     stack = [tree]
@@ -308,110 +308,56 @@ def find(tree, kind):
     raise AssertionError(kind)
 
 
-def row(*values, kind="TupleNode", name="builtins.tuple"):
-    return node(kind, name, content=list(values))
-
-
-def mapping(**values):
-    keys = row(
-        *[node("TypeNode", "builtins.str") for _ in values], kind="ListNode", name="builtins.list"
-    )
-    return node("DictNode", "builtins.dict", content=values, key_types=keys)
+FILM_NAME, SPLIT = "estimators.metric.film.FILM", "film.datasets.writing"
 
 
 def hostile_nodes(marker):
     """(name to be found in the message, node) of files that would run or build something."""
-    system = node("FunctionNode", "os.system")
-    film_node = node("ObjectNode", "estimators.metric.film.FILM", content=mapping())
-    command = row(text(f"touch {marker}"))
-    yield "os.system", system
-    yield "posix.system", node("TypeNode", "posix.system")
-    yield "builtins.eval", node("FunctionNode", "builtins.eval")
-    yield "builtins.eval", node("TypeNode", "builtins.eval")
-    yield "posix.system", node("ConstructorFromReduceNode", "posix.system", content=command)
-    yield (
-        "subprocess.Popen",
-        node("ConstructorFromReduceNode", "subprocess.Popen", content=row(command)),
-    )
-    yield (
-        "numpy.memmap",
-        node(
-            "ConstructorFromReduceNode",
-            "numpy.memmap",
-            content=row(text(str(marker)), text("uint8"), text("w+"), text(0), text(9)),
-        ),
-    )
-    yield "numpy.memmap", node("ObjectNode", "numpy.memmap", content=mapping())
-    yield (
-        "joblib.memory.Memory",
-        node("ConstructorFromReduceNode", "joblib.memory.Memory", content=row(text(str(marker)))),
-    )
-    yield (
-        "film.datasets.writing.write_submission",
-        node("FunctionNode", "film.datasets.writing.write_submission"),
-    )
-    yield (
-        "film.datasets.writing.atomic_writer",
-        node(
-            "ConstructorFromReduceNode",
-            "film.datasets.writing.atomic_writer",
-            content=row(text(str(marker))),
-        ),
-    )
-    # Names that are trusted, where they would be called or looked up another way.
-    yield (
-        "ConstructorFromReduceNode",
-        node("ConstructorFromReduceNode", "estimators.metric.film.FILM", content=row()),
-    )
-    yield "ListNode", row(kind="ListNode", name="estimators.metric.film.FILM")
-    yield "estimators.metric.film.FILM (TypeNode)", node("TypeNode", "estimators.metric.film.FILM")
-    yield "normalize_text (ObjectNode", node("ObjectNode", "film.text.normalize_text")
-    yield "film.datasets.quora.deque", node("ObjectNode", "film.datasets.quora.deque")
-    yield "film.text.hashlib", node("ObjectNode", "film.text.hashlib")
-    yield "film.threads", node("ObjectNode", "film.threads", content=mapping())
-    yield "estimators.__main__.X", node("ObjectNode", "estimators.__main__.X")
-    yield "estimators.nowhere.X", node("ObjectNode", "estimators.nowhere.X")
-    yield "estimators.metric.film.\0", node("ObjectNode", "estimators.metric.film.\0.X")
-    yield "filmy.X", node("ObjectNode", "filmy.X")
-    yield "sklearn.svm._classes.SVC", node("ObjectNode", "sklearn.svm._classes.SVC")
-    yield (
-        "PartialNode",
-        node(
-            "PartialNode",
-            "functools.partial",
-            content={"func": system, "args": command, "kwds": mapping(), "namespace": text(None)},
-        ),
-    )
-    yield (
-        "PartialNode",
-        node(
-            "PartialNode",
-            "builtins.list",
-            content={"func": system, "args": command, "kwds": mapping(), "namespace": text(None)},
-        ),
-    )
-    yield (
-        "MethodNode",
-        node("MethodNode", "estimators.film.FILM", content={"func": "fit", "obj": film_node}),
-    )
-    yield (
-        "OperatorFuncNode",
-        node("OperatorFuncNode", "operator.methodcaller", attrs=row(text("x"))),
-    )
-    yield "CachedNode", node("CachedNode", "builtins.str")
-    yield "numpy.memmap (TypeNode)", node("TypeNode", "numpy.memmap")
-    yield (
-        "numpy.memmap (NdArrayNode)",
-        node("NdArrayNode", "numpy.memmap", type="json", content=[], shape=row(text(0))),
-    )
-    yield "numpy.seterr", node("TypeNode", "numpy.seterr")
-    yield "numpy.load", node("NdArrayNode", "numpy.load", type="json", content=[], shape=row())
-    yield "NewNode", node("NewNode", "builtins.str")
-    keys = mapping(**{str(marker): text(1)})
+    system, path = node("Function", "os.system"), plain(str(marker))
+    command = row(plain(f"touch {marker}"), kind="Tuple")
+    partial = {"func": system, "args": command, "kwds": mapping(), "namespace": plain(None)}
+    method = {"func": "fit", "obj": node("Object", FILM_NAME, content=mapping())}
+    empty = {"type": "json", "content": [], "shape": row(kind="Tuple")}
+    keys = mapping(**{str(marker): plain(1)})
     keys["key_types"]["content"] = [system]
-    yield "os.system", keys
     # Building does not look below an entry of JSON, but nothing unknown may stand there either.
-    yield "os.system", {**text(1), "hidden": [system]}
+    return [
+        ("os.system", system),
+        ("os.system", keys),
+        ("os.system", {**plain(1), "hidden": [system]}),
+        ("posix.system", node("Type", "posix.system")),
+        ("posix.system", reduced("posix.system", plain(f"touch {marker}"))),
+        ("builtins.eval", node("Function", "builtins.eval")),
+        ("builtins.eval", node("Type", "builtins.eval")),
+        ("subprocess.Popen", reduced("subprocess.Popen", command)),
+        ("numpy.memmap", reduced("numpy.memmap", path, *map(plain, ("uint8", "w+", 0, 9)))),
+        ("numpy.memmap", node("Object", "numpy.memmap", content=mapping())),
+        ("numpy.memmap (TypeNode)", node("Type", "numpy.memmap")),
+        ("numpy.memmap (NdArrayNode)", node("NdArray", "numpy.memmap", **empty)),
+        ("numpy.seterr", node("Type", "numpy.seterr")),
+        ("numpy.load", node("NdArray", "numpy.load", **empty)),
+        ("joblib.memory.Memory", reduced("joblib.memory.Memory", path)),
+        (f"{SPLIT}.write_submission", node("Function", f"{SPLIT}.write_submission")),
+        (f"{SPLIT}.atomic_writer", reduced(f"{SPLIT}.atomic_writer", path)),
+        # Names that are trusted, where they would be called or looked up another way.
+        ("ConstructorFromReduceNode", reduced(FILM_NAME)),
+        ("ListNode", row(name=FILM_NAME)),
+        (f"{FILM_NAME} (TypeNode)", node("Type", FILM_NAME)),
+        ("normalize_text (ObjectNode", node("Object", "film.text.normalize_text")),
+        ("film.text.hashlib", node("Object", "film.text.hashlib")),
+        ("film.threads", node("Object", "film.threads", content=mapping())),
+        ("estimators.__main__.X", node("Object", "estimators.__main__.X")),
+        ("estimators.nowhere.X", node("Object", "estimators.nowhere.X")),
+        ("estimators.metric.film.\0", node("Object", "estimators.metric.film.\0.X")),
+        ("filmy.X", node("Object", "filmy.X")),
+        ("sklearn.svm._classes.SVC", node("Object", "sklearn.svm._classes.SVC")),
+        ("PartialNode", node("Partial", "functools.partial", content=partial)),
+        ("PartialNode", node("Partial", "builtins.list", content=partial)),
+        ("MethodNode", node("Method", "estimators.film.FILM", content=method)),
+        ("OperatorFuncNode", node("OperatorFunc", "operator.methodcaller", attrs=command)),
+        ("CachedNode", node("Cached", "builtins.str")),
+        ("NewNode", node("New", "builtins.str")),
+    ]
 
 
 CASES = list(hostile_nodes("MARKER"))
@@ -438,7 +384,7 @@ def test_hostile_entries_are_refused_and_named(saved, tmp_path, case, monkeypatc
 
 def test_no_module_outside_the_package_is_imported(saved):
     # "this" prints when it is imported.
-    entry = node("ObjectNode", "this.Estimator")
+    entry = node("Object", "this.Estimator")
     forge(saved, lambda schema: schema["content"]["content"].update(C=entry))
     with pytest.raises(ValueError, match=r"this\.Estimator \(ObjectNode\)"):
         load_model(saved)
@@ -454,16 +400,16 @@ def test_programs_of_the_package_are_not_imported(monkeypatch):
 
 
 def test_a_refused_entry_is_refused_at_the_root_too(saved):
-    forge(saved, lambda schema: node("FunctionNode", "os.system", protocol=schema["protocol"]))
+    forge(saved, lambda schema: node("Function", "os.system", protocol=schema["protocol"]))
     with pytest.raises(ValueError, match=r"os\.system \(FunctionNode\)"):
         load_model(saved)
 
 
 def test_a_bit_generator_is_one_of_numpys(saved):
     # Its name stands in plain data.
-    state = mapping(bit_generator=text("seed"))
+    state = mapping(bit_generator=plain("seed"))
     entry = node(
-        "RandomGeneratorNode",
+        "RandomGenerator",
         "numpy.random._generator.Generator",
         content={"bit_generator": state, "seed_seq": mapping()},
     )
@@ -502,57 +448,40 @@ def test_pickles_are_never_read(tmp_path, protocol):
 
 def test_pickled_arrays_are_never_read(saved, tmp_path):
     marker = tmp_path / "marker"
-    buffer = io.BytesIO()
-    np.save(buffer, np.array([Bomb(marker)], dtype=object), allow_pickle=True)
-    forge(saved, files=lambda data: buffer.getvalue())
+    bomb = array_file(np.array([Bomb(marker)], dtype=object), allow_pickle=True)
+    forge(saved, files=lambda data: bomb)
     with pytest.raises(ValueError, match=r"not a model file.*holds pickled objects"):
         load_model(saved)
     assert not marker.exists()
 
 
+def forge_arrays(path, change):
+    """Change every array of a saved model."""
+    forge(path, files=lambda data: array_file(change(np.load(io.BytesIO(data)))))
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        *[
-            ("left", 0),
-            ("left", None),
-            ("right", None),
-            ("left", 10**6),
-            ("right", 10**6),
-            ("right", 0),
-        ],
-        *[("feature_idx", 4), ("feature_idx", -1), ("is_categorical", 1)],
+        *(("left", 0), ("left", None), ("left", 10**6), ("right", None), ("right", 10**6)),
+        *(("right", 0), ("feature_idx", 4), ("feature_idx", -1), ("is_categorical", 1)),
+        ("no nodes", None),
     ],
 )
 def test_trees_out_of_range_are_refused(tmp_path, field, value):
     path = tmp_path / "model.skops"
     save_model(HistGradientBoostingClassifier(max_iter=2).fit(X, Y), path)
 
-    def change(data):
-        array = np.load(io.BytesIO(data))
-        if array.dtype.names and field in array.dtype.names:
+    def change(array):
+        names = array.dtype.names or ()
+        if names and field == "no nodes":
+            return array[:0]
+        if field in names:
             inner = np.flatnonzero(array["is_leaf"] == 0)
             array[field][inner[-1]] = len(array) if value is None else value
-        buffer = io.BytesIO()
-        np.save(buffer, array)
-        return buffer.getvalue()
+        return array
 
-    forge(path, files=change)
-    with pytest.raises(ValueError, match="nodes out of range"):
-        load_model(path)
-
-
-def test_empty_trees_are_refused(tmp_path):
-    path = tmp_path / "model.skops"
-    save_model(HistGradientBoostingClassifier(max_iter=2).fit(X, Y), path)
-
-    def change(data):
-        array = np.load(io.BytesIO(data))
-        buffer = io.BytesIO()
-        np.save(buffer, array[:0] if array.dtype.names else array)
-        return buffer.getvalue()
-
-    forge(path, files=change)
+    forge_arrays(path, change)
     with pytest.raises(ValueError, match="nodes out of range"):
         load_model(path)
 
@@ -564,8 +493,8 @@ def test_boosting_that_would_not_see_the_checked_features_is_refused(tmp_path, k
 
     def plant(schema):
         attributes = schema["content"]
-        attributes["content"][key] = text("x")
-        attributes["key_types"]["content"].append(node("TypeNode", "builtins.str"))
+        attributes["content"][key] = plain("x")
+        attributes["key_types"]["content"].append(node("Type", "builtins.str"))
 
     forge(path, plant)
     with pytest.raises(ValueError, match="cannot be restored"):
@@ -620,35 +549,17 @@ def test_vocabulary_out_of_range_is_refused(tmp_path):
         load_model(path)
 
 
-def test_splines_without_their_coefficients_are_refused(tmp_path):
-    path = tmp_path / "model.skops"
-    save_model(SplineTransformer(n_knots=4).fit(X), path)
-
-    def change(data):
-        array = np.load(io.BytesIO(data))
-        buffer = io.BytesIO()
-        np.save(buffer, array[:2] if array.ndim == 2 else array)
-        return buffer.getvalue()
-
-    forge(path, files=change)
-    with pytest.raises(ValueError, match=r"cannot be restored .*inconsistent"):
-        load_model(path)
-
-
-def test_spline_of_another_type_is_made_sound(tmp_path):
+def test_splines_without_their_coefficients_are_refused_and_of_another_type_made_sound(tmp_path):
     path = tmp_path / "model.skops"
     model = SplineTransformer(n_knots=4).fit(X)
     save_model(model, path)
-
-    def change(data):
-        buffer = io.BytesIO()
-        np.save(buffer, np.load(io.BytesIO(data)).astype(np.float32))
-        return buffer.getvalue()
-
-    forge(path, files=change)
+    forge_arrays(path, lambda array: array.astype(np.float32))
     again = load_model(path)
     assert all(spline.c.dtype == np.float64 for spline in again.bsplines_)
     np.testing.assert_allclose(again.transform(X), model.transform(X), atol=1e-5)
+    forge_arrays(path, lambda array: array[:2] if array.ndim == 2 else array)
+    with pytest.raises(ValueError, match=r"cannot be restored .*inconsistent"):
+        load_model(path)
 
 
 def test_files_of_older_libraries_load(tmp_path):
@@ -661,9 +572,9 @@ def test_files_of_older_libraries_load(tmp_path):
     seen = set()
 
     def older(tree):
-        for node in tree.values() if isinstance(tree, dict) else tree:
-            if isinstance(node, dict | list):
-                older(node)
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            if isinstance(part, dict | list):
+                older(part)
         if isinstance(tree, dict) and tree.get("__loader__") == "LossNode":
             tree["__module__"] = "_loss"
             seen.add("loss")
@@ -735,7 +646,7 @@ def test_empty_arrays_cannot_be_blown_up(holder, tmp_path):
     path = tmp_path / "model.skops"
     save_model(holder(objects([], (0, 2))), path)
     for shape in ([3, 2], [], [2**62]):
-        entry = row(*map(text, shape))
+        entry = row(*map(plain, shape), kind="Tuple")
         forge(path, lambda schema, entry=entry: find(schema, "NdArrayNode").update(shape=entry))
         with pytest.raises(ValueError, match="cannot be restored"):
             load_model(path)

@@ -1,6 +1,5 @@
 """Model files of strangers: what would fill the memory, hang or lead compiled code astray."""
 
-import io
 import json
 import re
 import time
@@ -28,38 +27,27 @@ from estimators import (
 from estimators.cli import main
 from film.datasets import make_question_pairs
 from film.unpacking import json_size
-from tests.estimators.forged_models import members_of, write_members
+from tests.estimators.forged_models import (
+    array_file,
+    members_of,
+    node,
+    plain,
+    reduced,
+    row,
+    write_members,
+)
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 TEXTS = ["how do I learn chess", "learning chess", "where is Paris", "a cat", "a cat", ""]
 
 
-def entry(kind, name, **content):
-    module, _, short = name.rpartition(".")
-    return {"__loader__": kind, "__module__": module, "__class__": short, **content}
-
-
-def plain(value):
-    return entry("JsonNode", "builtins.str", content=json.dumps(value), is_json=True)
-
-
-def row(*items, kind="List", **more):
-    return entry(f"{kind}Node", f"builtins.{kind.lower()}", content=list(items), **more)
-
-
-def reduced(name, *arguments):
-    return entry(
-        "ConstructorFromReduceNode", f"builtins.{name}", content=row(*arguments, kind="Tuple")
-    )
-
-
 def array(file="made.npy", **more):
-    return entry("NdArrayNode", "numpy.ndarray", type="numpy", file=file, **more)
+    return node("NdArray", "numpy.ndarray", type="numpy", file=file, **more)
 
 
 def objects(shape, *items):
     shape = row(*map(plain, shape), kind="Tuple")
-    return entry("NdArrayNode", "numpy.ndarray", type="json", content=list(items), shape=shape)
+    return node("NdArray", "numpy.ndarray", type="json", content=list(items), shape=shape)
 
 
 def nest(inner, depth, width, **more):
@@ -70,31 +58,29 @@ def nest(inner, depth, width, **more):
     return inner
 
 
-def array_file(values):
-    buffer = io.BytesIO()
-    np.save(buffer, values)
-    return buffer.getvalue()
-
-
 def tree(n_outputs, **state):
-    keys = row(*[entry("TypeNode", "builtins.str")] * len(state))
-    return entry(
-        "TreeNode",
+    keys = row(*[node("Type", "builtins.str")] * len(state))
+    return node(
+        "Tree",
         "sklearn.tree._tree.Tree",
         __reduce__={"args": row(plain(3), array(), plain(n_outputs), kind="Tuple")},
-        content=entry("DictNode", "builtins.dict", content=state, key_types=keys),
+        content=node("Dict", "builtins.dict", content=state, key_types=keys),
     )
 
 
 def generator(**seeds):
     state = {"bit_generator": plain({"bit_generator": "PCG64"}), "seed_seq": plain(seeds)}
-    return entry("RandomGeneratorNode", "numpy.random._generator.Generator", content=state)
+    return node("RandomGenerator", "numpy.random._generator.Generator", content=state)
 
 
 MEGABYTES = {n: array_file(np.zeros(n * 2**17)) for n in (8, 128)}
 ONE = array_file(np.ones(1, dtype=np.intp))
+RANGE = reduced("builtins.range", plain(10**12))
 HUGE = {
-    "a set of a range": (reduced("frozenset", reduced("range", plain(10**12))), None),
+    "a set of a range": (
+        reduced("builtins.frozenset", reduced("builtins.range", plain(10**12))),
+        None,
+    ),
     "one array named 40 times": (row(*[array()] * 40), MEGABYTES[8]),
     "one array shared 40 times": (
         row(array(__id__=7), *[{"__id__": 7}] * 39),
@@ -109,8 +95,8 @@ HUGE = {
     "many empty entries": (plain([{}] * 3_000_000), None),
     "sets of one list": (
         row(
-            reduced("frozenset", plain(list(range(300_000))) | {"__id__": 7}),
-            *[reduced("frozenset", {"__id__": 7})] * 40,
+            reduced("builtins.frozenset", plain(list(range(300_000))) | {"__id__": 7}),
+            *[reduced("builtins.frozenset", {"__id__": 7})] * 40,
         ),
         None,
     ),
@@ -119,11 +105,11 @@ HUGE = {
     "a tree of other outputs": (tree(10**6), ONE),
     "nodes without a shape": (tree(1, nodes=objects((), plain(0)), values=array()), ONE),
     "a number that is bytes": (
-        entry(
-            "DictNode",
+        node(
+            "Dict",
             "builtins.dict",
             content={"1000000000000": plain(1)},
-            key_types=row(entry("TypeNode", "numpy.void")),
+            key_types=row(node("Type", "numpy.void")),
         ),
         None,
     ),
@@ -368,7 +354,7 @@ def other_class(tree):
 
 def other_key(tree):
     if "content" in tree:
-        tree["content"]["content"]["C"] = entry("BytesNode", "builtins.bytes", file=f"{STEER}.bin")
+        tree["content"]["content"]["C"] = node("Bytes", "builtins.bytes", file=f"{STEER}.bin")
 
 
 def with_metadata(tree):

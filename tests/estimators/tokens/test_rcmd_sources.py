@@ -15,7 +15,7 @@ from estimators import (
 )
 from estimators.persistence import REGRESSOR
 from estimators.training.loop.training import Training
-from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
+from tests.estimators.tiny_model import MAX_TOKENS
 from tests.estimators.tokens.test_rcmd_training import LABELS, PAIRS, make
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
@@ -35,14 +35,6 @@ class ByLength(RegressorMixin, BaseEstimator):
         return np.array([0.5 / (1 + abs(len(a) - len(b))) for a, b in pairs])
 
 
-@pytest.fixture(scope="module")
-def sober(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models") / "sober"
-    return make_tiny_model(
-        folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, initializer_range=0.1
-    )
-
-
 def binary(folder, **params):
     return make(folder, **{"objective": "binary", "train_batch_size": 24} | params)
 
@@ -57,55 +49,55 @@ def mean_cost_of_orders(s, y, temperature):
     return total / weight
 
 
-def test_labels_and_scores_are_one_loss(sober):
-    model = binary(sober, epochs=1, temperature=0.2).fit(PAIRS, LABELS, scored=(SCORED, P))
-    before = binary(sober, epochs=0).fit(PAIRS, LABELS)
+def test_labels_and_scores_are_one_loss(sober_model):
+    model = binary(sober_model, epochs=1, temperature=0.2).fit(PAIRS, LABELS, scored=(SCORED, P))
+    before = binary(sober_model, epochs=0).fit(PAIRS, LABELS)
     s = before.similarity([*PAIRS, *SCORED])
     y = [*(float(label == "same") for label in LABELS), *P]
     assert model.loss_curve_ == pytest.approx([mean_cost_of_orders(s, y, 0.2)], rel=1e-5)
 
 
-def test_units_are_those_of_the_labels_alone(sober):
+def test_units_are_those_of_the_labels_alone(sober_model):
     # Scores that contradict the labels must not turn the curve.
     wrong = (PAIRS, [0.2 if label == "same" else 0.8 for label in LABELS])
     still = {"learning_rate": 0.0}
-    one = binary(sober, **still).fit(PAIRS, LABELS)
-    two = binary(sober, **still).fit(PAIRS, LABELS, scored=wrong)
+    one = binary(sober_model, **still).fit(PAIRS, LABELS)
+    two = binary(sober_model, **still).fit(PAIRS, LABELS, scored=wrong)
     assert (one.slope_, one.intercept_) == pytest.approx((two.slope_, two.intercept_))
     assert two.classes_.tolist() == ["other", "same"]
 
 
-def test_scores_are_learned(sober):
+def test_scores_are_learned(sober_model):
     settings = {"epochs": 60, "learning_rate": 3e-3}
-    up = binary(sober, **settings).fit(PAIRS, LABELS, scored=(SCORED, P))
-    down = binary(sober, **settings).fit(PAIRS, LABELS, scored=(SCORED, P[::-1]))
+    up = binary(sober_model, **settings).fit(PAIRS, LABELS, scored=(SCORED, P))
+    down = binary(sober_model, **settings).fit(PAIRS, LABELS, scored=(SCORED, P[::-1]))
     assert np.corrcoef(up.similarity(SCORED), P)[0, 1] > 0.8
     assert np.corrcoef(down.similarity(SCORED), P)[0, 1] < -0.8
     assert up.score(PAIRS, LABELS) > 0.8
 
 
-def test_a_teacher_is_its_near_pairs_and_scores(sober):
+def test_a_teacher_is_its_near_pairs_and_scores(sober_model):
     teacher = PairTeacher(ByLength(), random_state=0)
     made = PairTeacher(ByLength(), random_state=0).fit(PAIRS, LABELS)
-    one = binary(sober, teacher=teacher).fit(PAIRS, LABELS)
-    two = binary(sober).fit(PAIRS, LABELS, scored=(made.pairs_, made.scores_))
+    one = binary(sober_model, teacher=teacher).fit(PAIRS, LABELS)
+    two = binary(sober_model).fit(PAIRS, LABELS, scored=(made.pairs_, made.scores_))
     assert one.loss_curve_ == two.loss_curve_
     np.testing.assert_array_equal(one.similarity(PAIRS), two.similarity(PAIRS))
     assert not hasattr(teacher, "pairs_") and one.teacher is teacher
 
 
-def test_a_model_is_saved_without_its_teacher(sober, tmp_path):
-    model = binary(sober, teacher=PairTeacher(ByLength(), random_state=0)).fit(PAIRS, LABELS)
+def test_a_model_is_saved_without_its_teacher(sober_model, tmp_path):
+    model = binary(sober_model, teacher=PairTeacher(ByLength(), random_state=0)).fit(PAIRS, LABELS)
     model.save(tmp_path / "model")
     again = RCMDRegressor.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(PAIRS), model.predict(PAIRS))
     assert again.teacher is None
 
 
-def test_a_run_with_a_teacher_goes_on_to_the_same_weights(sober, tmp_path, monkeypatch):
+def test_a_run_with_a_teacher_goes_on_to_the_same_weights(sober_model, tmp_path, monkeypatch):
     teacher = PairTeacher(ByLength(), random_state=0)
     settings = {"teacher": teacher, "eval_steps": 1, "epochs": 3, "weights": "learned"}
-    whole = binary(sober, **settings).fit(PAIRS, LABELS)
+    whole = binary(sober_model, **settings).fit(PAIRS, LABELS)
     step, fit = Training._take_step, ByLength.fit
 
     def killed(self):
@@ -115,11 +107,11 @@ def test_a_run_with_a_teacher_goes_on_to_the_same_weights(sober, tmp_path, monke
 
     monkeypatch.setattr(Training, "_take_step", killed)
     with pytest.raises(RuntimeError, match="killed"):
-        binary(sober, checkpoint=tmp_path, **settings).fit(PAIRS, LABELS)
+        binary(sober_model, checkpoint=tmp_path, **settings).fit(PAIRS, LABELS)
     monkeypatch.setattr(Training, "_take_step", step)
     fits: list = []
     monkeypatch.setattr(ByLength, "fit", lambda *a: (fits.append(1), fit(*a))[1])
-    again = binary(sober, checkpoint=tmp_path, **settings).fit(PAIRS, LABELS)
+    again = binary(sober_model, checkpoint=tmp_path, **settings).fit(PAIRS, LABELS)
     assert not fits and len(list((tmp_path / "teacher").glob("fold-*.json"))) == 2
     assert again.loss_curve_ == whole.loss_curve_
     np.testing.assert_array_equal(again.similarity(PAIRS), whole.similarity(PAIRS))
@@ -127,8 +119,10 @@ def test_a_run_with_a_teacher_goes_on_to_the_same_weights(sober, tmp_path, monke
 
 
 @pytest.mark.filterwarnings("ignore:1 pairs occur with both labels:UserWarning")
-def test_it_is_a_member_of_a_stack(sober):
-    model = binary(sober, epochs=1, teacher=PairTeacher(ByLength(), random_state=0), verbose=0)
+def test_it_is_a_member_of_a_stack(sober_model):
+    model = binary(
+        sober_model, epochs=1, teacher=PairTeacher(ByLength(), random_state=0), verbose=0
+    )
     rng = np.random.default_rng(0)
     pairs = [(f"{a} the {b}", f"{c} of {d}") for a, b, c, d in rng.choice(NOUNS, (24, 4))]
     y = np.arange(24) % 2
@@ -138,7 +132,7 @@ def test_it_is_a_member_of_a_stack(sober):
 
 @pytest.mark.parametrize("objective", ["regression", "binary", "contrastive"])
 @pytest.mark.parametrize("plan", ["rcmd", "avg"])
-def test_weights_that_learn_have_the_gradient_of_the_loss(sober, objective, plan):
+def test_weights_that_learn_have_the_gradient_of_the_loss(sober_model, objective, plan):
     y = None if objective == "contrastive" else [float(label == "same") for label in LABELS]
     settings = {"objective": objective, "plan": plan, "train_batch_size": 16, "epochs": 1}
     kept: list = []
@@ -147,7 +141,7 @@ def test_weights_that_learn_have_the_gradient_of_the_loss(sober, objective, plan
         [gradient] = [p.grad.clone() for p in run.masses.parameters()]
         kept.append((gradient, run.losses))
 
-    model = make(sober, weights="learned", random_state=0, **settings)
+    model = make(sober_model, weights="learned", random_state=0, **settings)
     usual = torch.optim.Adam.step
     runs: list = []
     start = Training.__init__
@@ -172,7 +166,7 @@ def test_weights_that_learn_have_the_gradient_of_the_loss(sober, objective, plan
     for token in ("cat", "the", "[CLS]"):
         costs = []
         for move in (1e-2, -1e-2):
-            still = make(sober, weights={token: 1 + move}, learning_rate=0, **settings)
+            still = make(sober_model, weights={token: 1 + move}, learning_rate=0, **settings)
             costs.append(still.fit(PAIRS, y).loss_curve_[0])
         expected = slope * (costs[0] - costs[1]) / 2e-2
         assert gradient[vocabulary[token]] == pytest.approx(expected, rel=2e-2, abs=2e-4), token
@@ -180,8 +174,8 @@ def test_weights_that_learn_have_the_gradient_of_the_loss(sober, objective, plan
     assert gradient[vocabulary["שלום"]] == 0
 
 
-def test_learned_weights_are_positive_and_one_where_no_text_has_the_token(sober, tmp_path):
-    model = binary(sober, weights="learned").fit(PAIRS, LABELS)
+def test_learned_weights_are_positive_and_one_where_no_text_has_the_token(sober_model, tmp_path):
+    model = binary(sober_model, weights="learned").fit(PAIRS, LABELS)
     vocabulary = model.encoder_.loaded().tokenizer.get_vocab()
     table = model.token_weights_
     assert (table > 0).all() and table[vocabulary["שלום"]] == 1.0
@@ -199,14 +193,14 @@ def test_learned_weights_are_positive_and_one_where_no_text_has_the_token(sober,
     np.testing.assert_array_equal(matching.token_weights_, table)
 
 
-def test_the_best_weights_are_kept_with_the_best_model(sober, monkeypatch):
+def test_the_best_weights_are_kept_with_the_best_model(sober_model, monkeypatch):
     scores, tables = iter([0.5, 0.9, 0.1]), []
     monkeypatch.setattr(
         RCMDRegressor,
         "_judged",
         lambda self, encoder, table, *held: (tables.append(table), next(scores))[1],
     )
-    model = binary(sober, weights="learned", eval_steps=1, epochs=3).fit(
+    model = binary(sober_model, weights="learned", eval_steps=1, epochs=3).fit(
         PAIRS, LABELS, eval_set=(PAIRS[:4], LABELS[:2] + LABELS[4:6])
     )
     np.testing.assert_array_equal(model.token_weights_, tables[1])
@@ -214,9 +208,9 @@ def test_the_best_weights_are_kept_with_the_best_model(sober, monkeypatch):
 
 
 @pytest.mark.parametrize("micro", [None, 3])
-def test_micro_batches_learn_the_same_weights(sober, micro):
-    whole = binary(sober, weights="learned").fit(PAIRS, LABELS)
-    model = binary(sober, weights="learned", micro_batch_size=micro).fit(PAIRS, LABELS)
+def test_micro_batches_learn_the_same_weights(sober_model, micro):
+    whole = binary(sober_model, weights="learned").fit(PAIRS, LABELS)
+    model = binary(sober_model, weights="learned", micro_batch_size=micro).fit(PAIRS, LABELS)
     np.testing.assert_allclose(model.token_weights_, whole.token_weights_, rtol=1e-2)
 
 
@@ -236,18 +230,20 @@ def test_micro_batches_learn_the_same_weights(sober, micro):
         ({"plan": "cls", "weights": "learned"}, {}, ValueError, "plan='cls'"),
     ],
 )
-def test_what_is_wrong_is_named_before_any_work(sober, params, fit, error, message, monkeypatch):
+def test_what_is_wrong_is_named_before_any_work(
+    sober_model, params, fit, error, message, monkeypatch
+):
     monkeypatch.setattr(Training, "run", lambda self: pytest.fail("work was begun"))
     y = [float(label == "same") for label in LABELS]
     with pytest.raises(error, match=message):
-        binary(sober, **params).fit(PAIRS, y, **fit)
+        binary(sober_model, **params).fit(PAIRS, y, **fit)
     with pytest.raises(ValueError, match="weights='learned' must be None, 'idf', 'words'"):
-        TokenMatchingRegressor(sober, weights="learned").fit(PAIRS)
+        TokenMatchingRegressor(sober_model, weights="learned").fit(PAIRS)
 
 
-def test_the_device_of_a_teacher_is_checked_before_any_model_is_loaded(sober, monkeypatch):
+def test_the_device_of_a_teacher_is_checked_before_any_model_is_loaded(sober_model, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(TokenEncoder, "loaded", lambda self: pytest.fail("a model was loaded"))
-    teacher = PairTeacher(RCMDRegressor(sober, objective="binary", device="cuda"))
+    teacher = PairTeacher(RCMDRegressor(sober_model, objective="binary", device="cuda"))
     with pytest.raises(ValueError, match=r"teacher: device='cuda' .* give 'cpu' or device=None"):
-        binary(sober, teacher=teacher).fit(PAIRS, LABELS)
+        binary(sober_model, teacher=teacher).fit(PAIRS, LABELS)

@@ -1,11 +1,8 @@
 """RCMDRegressor learns: gradients, best weights, interruptions, objectives, bad input."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import sklearn
-from scipy.stats import spearmanr
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -28,15 +25,6 @@ PAIRS = [(first.format(noun), second.format(noun)) for first, second in FRAMES f
 SCORES = [float(5 - 5 * (row % 8) / 8) for row in range(16)]
 LABELS = ["same" if row % 8 < 4 else "other" for row in range(16)]
 TRIPLETS = [(*pair, PAIRS[(row + 1) % 16][1] + " well") for row, pair in enumerate(PAIRS)]
-
-
-@pytest.fixture(scope="module")
-def sober_model(tmp_path_factory) -> Path:
-    """A tiny model without dropout, whose gradients do not depend on chance."""
-    folder = tmp_path_factory.mktemp("models") / "sober"
-    return make_tiny_model(
-        folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, initializer_range=0.1
-    )
 
 
 def make(folder, **parameters) -> RCMDRegressor:
@@ -240,36 +228,6 @@ def test_units_come_from_the_eval_set(tiny_model):
     assert (model.slope_, model.intercept_) == pytest.approx((slope, intercept))
 
 
-@pytest.mark.parametrize("stop_at", [1, 4])
-@pytest.mark.parametrize("evaluated", [True, False])
-def test_a_killed_run_goes_on_to_the_same_weights(
-    tiny_model, tmp_path, monkeypatch, stop_at, evaluated
-):
-    held = {"eval_set": (PAIRS[:6], SCORES[:6])} if evaluated else {}
-    settings = {"eval_steps": 2, "epochs": 3}
-    whole = make(tiny_model, **settings).fit(PAIRS, SCORES, **held)
-    step = Training._take_step
-
-    def killed(self):
-        if self.step == stop_at:
-            raise RuntimeError("killed")
-        step(self)
-
-    monkeypatch.setattr(Training, "_take_step", killed)
-    with pytest.raises(RuntimeError, match="killed"):
-        make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, SCORES, **held)
-    done: list = []
-    monkeypatch.setattr(Training, "_take_step", lambda self: (done.append(1), step(self)))
-    again = make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, SCORES, **held)
-    assert len(done) == 9 - stop_at // 2 * 2
-    mine, theirs = (model.encoder_.loaded().arrays() for model in (again, whole))
-    assert all(np.array_equal(mine[name], theirs[name]) for name in theirs)
-    assert again.loss_curve_ == whole.loss_curve_ and again.scores_ == whole.scores_
-    done.clear()
-    make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, SCORES, **held)
-    assert not done
-
-
 def test_a_run_without_a_seed_goes_on_with_the_saved_one(tiny_model, tmp_path):
     first = make(tiny_model, checkpoint=tmp_path, random_state=None).fit(PAIRS, SCORES)
     again = make(tiny_model, checkpoint=tmp_path, random_state=None).fit(PAIRS, SCORES)
@@ -295,26 +253,6 @@ def test_checkpoints_of_other_runs_and_torn_files_are_refused(tiny_model, tmp_pa
         clone(model).fit(PAIRS, SCORES)
 
 
-def test_ctrl_c_keeps_the_best_model_so_far(tiny_model, monkeypatch):
-    held = {"eval_set": (PAIRS[:6], SCORES[:6])}
-    step = Training._take_step
-
-    def interrupted(self):
-        if self.step == 3:
-            raise KeyboardInterrupt
-        step(self)
-
-    monkeypatch.setattr(Training, "_take_step", interrupted)
-    message = "interrupted after step 3 of 6; the best model so far"
-    with pytest.warns(UserWarning, match=message) as caught:
-        model = make(tiny_model, eval_steps=1).fit(PAIRS, SCORES, **held)
-    assert caught[0].filename == __file__
-    assert len(model.loss_curve_) == 3
-    best = max(score for _, score in model.scores_)
-    found = spearmanr(model.similarity(PAIRS[:6]), SCORES[:6]).statistic
-    assert found == pytest.approx(best)
-
-
 def test_lack_of_gpu_memory_says_what_may_fit(tiny_model, monkeypatch, tmp_path):
     def full(self, rows):
         raise torch.cuda.OutOfMemoryError("no memory")
@@ -332,15 +270,6 @@ def test_eval_set_through_metadata_routing(tiny_model):
         model = make(tiny_model).set_fit_request(eval_set=True)
         search = GridSearchCV(model, {"epochs": [1, 2]}, cv=2).fit(PAIRS, SCORES, eval_set=held)
     assert len(search.best_estimator_.scores_) == 1
-
-
-def test_half_precision_trains_float32_weights(tiny_model):
-    model = make(tiny_model, dtype="bfloat16").fit(PAIRS, SCORES)
-    transformer = model.encoder_.loaded()
-    assert transformer.dtype == "bfloat16" == str(transformer.module.dtype).split(".")[1]
-    exact = make(tiny_model).fit(PAIRS, SCORES)
-    np.testing.assert_allclose(model.similarity(PAIRS), exact.similarity(PAIRS), atol=0.1)
-    assert not np.array_equal(model.loss_curve_, exact.loss_curve_)
 
 
 @pytest.mark.parametrize(

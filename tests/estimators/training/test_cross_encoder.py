@@ -3,7 +3,6 @@
 import copy
 import pickle
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from sklearn.base import clone
 from estimators import CrossEncoderRegressor, RCMDRegressor, SurrogateRegressor
 from estimators.encoders.transformer import Transformer
 from estimators.training.loop.training import Training
-from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
+from tests.estimators.tiny_model import MAX_TOKENS
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
@@ -26,15 +25,6 @@ PAIRS = [
 ]
 SCORES = [4.0 - row % 2 * 3 + row / 20 for row in range(16)]
 LABELS = ["other" if row % 2 else "same" for row in range(16)]
-
-
-@pytest.fixture(scope="module")
-def sober_model(tmp_path_factory) -> Path:
-    """A tiny model without dropout, whose gradients do not depend on chance."""
-    folder = tmp_path_factory.mktemp("models") / "sober"
-    return make_tiny_model(
-        folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, initializer_range=0.1
-    )
 
 
 def make(folder, **parameters) -> CrossEncoderRegressor:
@@ -171,21 +161,6 @@ def test_labels_are_learned_and_predicted_as_probabilities(sober_model):
     )
 
 
-def test_micro_batches_keep_gradients_exact(sober_model):
-    whole = make(sober_model, train_batch_size=16, epochs=1).fit(PAIRS, SCORES)
-    parts = make(sober_model, train_batch_size=16, epochs=1, micro_batch_size=3).fit(PAIRS, SCORES)
-    assert parts.loss_curve_ == pytest.approx(whole.loss_curve_, rel=1e-5)
-
-
-def test_half_precision_trains_float32_weights(tiny_model):
-    model = make(tiny_model, dtype="bfloat16").fit(PAIRS, SCORES)
-    assert model.encoder_.loaded().dtype == "bfloat16"
-    assert all(value.dtype == np.float32 for value in model.head_.values())
-    exact = make(tiny_model).fit(PAIRS, SCORES)
-    np.testing.assert_allclose(model.similarity(PAIRS), exact.similarity(PAIRS), atol=0.2)
-    assert model.loss_curve_ != exact.loss_curve_
-
-
 def test_it_starts_from_a_trained_similarity_in_half_precision_too(tiny_model, tmp_path):
     start = RCMDRegressor(tiny_model, epochs=1, max_length=MAX_TOKENS, train_max_length=16)
     start.fit(PAIRS, SCORES).save(tmp_path / "start")
@@ -194,27 +169,6 @@ def test_it_starts_from_a_trained_similarity_in_half_precision_too(tiny_model, t
         for dtype in ("float32", "bfloat16")
     )
     np.testing.assert_allclose(short, exact, rtol=0, atol=0.2)
-
-
-def test_a_killed_run_goes_on_to_the_same_weights(tiny_model, tmp_path, monkeypatch):
-    held = {"eval_set": (PAIRS[:6], SCORES[:6])}
-    settings = {"eval_steps": 2, "epochs": 3}
-    whole = make(tiny_model, **settings).fit(PAIRS, SCORES, **held)
-    step = Training._take_step
-
-    def killed(self):
-        if self.step == 5:
-            raise RuntimeError("killed")
-        step(self)
-
-    monkeypatch.setattr(Training, "_take_step", killed)
-    with pytest.raises(RuntimeError, match="killed"):
-        make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, SCORES, **held)
-    monkeypatch.setattr(Training, "_take_step", step)
-    again = make(tiny_model, checkpoint=tmp_path / "run", **settings).fit(PAIRS, SCORES, **held)
-    np.testing.assert_array_equal(again.similarity(PAIRS), whole.similarity(PAIRS))
-    assert again.loss_curve_ == whole.loss_curve_ and again.scores_ == whole.scores_
-    assert all(np.array_equal(again.head_[name], whole.head_[name]) for name in whole.head_)
 
 
 def test_the_weights_of_the_best_score_are_kept_with_their_head(tiny_model, monkeypatch):
@@ -259,21 +213,6 @@ def test_a_damaged_head_is_refused(fitted, tmp_path):
     path.unlink()
     with pytest.raises(ValueError, match="no network that scores pairs"):
         CrossEncoderRegressor.load(tmp_path / "saved")
-
-
-def test_ctrl_c_keeps_what_was_learned(tiny_model, monkeypatch):
-    step = Training._take_step
-
-    def interrupted(self):
-        if self.step == 3:
-            raise KeyboardInterrupt
-        step(self)
-
-    monkeypatch.setattr(Training, "_take_step", interrupted)
-    with pytest.warns(UserWarning, match="interrupted after step 3 of 6; it is kept") as caught:
-        model = make(tiny_model).fit(PAIRS, SCORES)
-    assert caught[0].filename == __file__
-    assert len(model.loss_curve_) == 3 and np.isfinite(model.predict(PAIRS)).all()
 
 
 def test_cut_pairs_are_counted_in_one_warning(tiny_model):

@@ -1,11 +1,8 @@
 """Gradients of objectives on mean vectors against texts that go through the model alone."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from tests.estimators.tiny_model import make_tiny_model
 from tests.estimators.tokens.test_rcmd_training import (
     PAIRS,
     TRIPLETS,
@@ -15,15 +12,6 @@ from tests.estimators.tokens.test_rcmd_training import (
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
-
-
-@pytest.fixture(scope="module")
-def sober_model(tmp_path_factory) -> Path:
-    """A tiny model without dropout, whose gradients do not depend on chance."""
-    folder = tmp_path_factory.mktemp("models") / "sober"
-    return make_tiny_model(
-        folder, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, initializer_range=0.1
-    )
 
 
 def cosine(u, v):

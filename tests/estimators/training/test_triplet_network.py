@@ -131,12 +131,6 @@ def test_vectors_do_not_depend_on_who_is_beside(monkeypatch):
     np.testing.assert_allclose(network.vectors(states_of(texts)), together, rtol=1e-5, atol=1e-5)
 
 
-def test_micro_batches_give_the_same_gradients(model):
-    expected = model.fit(TEXTS, TRIPLETS).loss_curve_[:2]
-    found = clone(model).set_params(micro_batch_size=2).fit(TEXTS, TRIPLETS).loss_curve_[:2]
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
-
-
 def looped_n_pairs(vectors, rows, groups, temperature):
     """Each row against partners, then negatives, of all rows that are not of its group."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -211,32 +205,12 @@ def test_labels_are_mined_as_film_does(model):
     assert fitted.score(TEXTS, TRIPLETS) in np.arange(6) / 5
 
 
-def test_a_run_goes_on_from_its_checkpoint(model, tmp_path, monkeypatch):
-    model.set_params(eval_steps=1, checkpoint=tmp_path / "run")
-    held = TEXTS, [[6, 7, 0], [3, 2, 1]]
-    expected = clone(model).set_params(checkpoint=None).fit(TEXTS, TRIPLETS, eval_set=held)
-    assert len(expected.loss_curve_) == 6 and len(expected.scores_) == 6
-    steps, judge = [], Training._judge
-
-    def stop(self):
-        judge(self)
-        steps.append(self.step)
-        if len(steps) == 4:
-            raise RuntimeError("the power fails")
-
-    monkeypatch.setattr(Training, "_judge", stop)
-    with pytest.raises(RuntimeError, match="power"):
-        model.fit(TEXTS, TRIPLETS, eval_set=held)
-    found = clone(model).fit(TEXTS, TRIPLETS, eval_set=held)
-    assert steps == [1, 2, 3, 4, 4, 5, 6]
-    assert found.loss_curve_ == expected.loss_curve_ and found.scores_ == expected.scores_
-    np.testing.assert_array_equal(found.transform(TEXTS), expected.transform(TEXTS))
-    best = max(score for _, score in found.scores_)
-    assert found.score(*held) == best
+def test_a_checkpoint_of_another_run_is_refused(model, tmp_path):
+    model.set_params(checkpoint=tmp_path / "run", epochs=1).fit(TEXTS, TRIPLETS)
     with pytest.raises(ValueError, match=r"checkpoint=.* belongs to another run \(rows"):
-        model.fit(TEXTS, TRIPLETS[:4], eval_set=held)
+        model.fit(TEXTS, TRIPLETS[:4])
     with pytest.raises(ValueError, match=r"belongs to another run \(model"):
-        clone(model).set_params(width=4).fit(TEXTS, TRIPLETS, eval_set=held)
+        clone(model).set_params(width=4).fit(TEXTS, TRIPLETS)
 
 
 def test_an_interrupt_while_a_copy_is_made_again_leaves_no_untrained_network(model, monkeypatch):
@@ -253,17 +227,6 @@ def test_an_interrupt_while_a_copy_is_made_again_leaves_no_untrained_network(mod
         with pytest.raises(KeyboardInterrupt):
             copy.transform(TEXTS)
     assert np.array_equal(copy.transform(TEXTS), model.transform(TEXTS))
-
-
-def test_an_interrupt_keeps_the_network(model, monkeypatch):
-    def stop(self):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Training, "_judge", stop)
-    with pytest.warns(UserWarning, match="training was interrupted after step 2 of 6") as warned:
-        model.set_params(eval_steps=2).fit(TEXTS, TRIPLETS)
-    assert len(model.loss_curve_) == 2 and model.transform(TEXTS).shape == (8, 6)
-    assert "training" in str(warned[0].message)
 
 
 def test_a_folder_holds_the_network_and_names_the_frozen_model(model, folder, tmp_path):
