@@ -43,3 +43,31 @@ def make_tiny_model(folder: Path, *, seed: int = 0, **settings: Any) -> Path:
         torch.manual_seed(seed)
         BertModel(BertConfig(**shape | settings)).save_pretrained(folder)
     return folder
+
+
+def plain_tokens(folder: Path, texts: Any) -> Any:
+    """Token names, vectors and marks of special tokens of each text, alone, by transformers."""
+    import torch
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    for text in texts:
+        batch = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
+        special = batch.pop("special_tokens_mask")[0].numpy().astype(bool)
+        with torch.no_grad():
+            vectors = model(**batch).last_hidden_state[0].double().numpy()
+        yield tokenizer.convert_ids_to_tokens(batch.input_ids[0].tolist()), vectors, special
+
+
+def bare_model(folder: Path) -> Path:
+    """Save a model whose tokenizer knows "a" and "b", and adds no special or padding tokens."""
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    make_tiny_model(folder)
+    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
+    (folder / "vocab.txt").unlink()
+    return folder

@@ -1,14 +1,11 @@
 """Pooled vectors are those of plain transformers; whitening is scikit-learn's."""
 
-import shutil
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
 from estimators.encoders.sentence_encoder import SentenceEncoder
-from tests.estimators.tiny_model import MAX_TOKENS, WIDTH
+from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, bare_model
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -87,12 +84,6 @@ def test_the_largest_weight_of_a_component_is_positive(tiny_model):
     assert (components[np.arange(8), np.abs(components).argmax(axis=1)] > 0).all()
 
 
-def test_whitening_is_learned_in_fit_alone(tiny_model):
-    encoder = make(tiny_model, whiten=4).fit(MANY)
-    both = encoder.transform(MANY[:2])
-    np.testing.assert_allclose(encoder.transform(MANY[:1]), both[:1], rtol=0, atol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("whiten", "texts", "text"),
     [
@@ -146,13 +137,7 @@ def test_a_cache_answers_without_the_model_and_knows_the_pooling(tiny_model, tmp
 
 
 def test_texts_without_tokens_are_zero_and_have_no_first_token(tiny_model, tmp_path):
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
-    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
-    (folder / "vocab.txt").unlink()
+    folder = bare_model(tmp_path / "model")
     for pooling in ("mean", "max"):
         found = make(folder, pooling=pooling).fit_transform(["a b", "", "a"])
         assert (found[1] == 0).all() and np.abs(found[[0, 2]]).max(axis=1).min() > 0.1

@@ -15,7 +15,7 @@ from estimators import (
     TokenEncoder,
 )
 from film.tokens.ragged import Ragged
-from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, make_tiny_model
+from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, bare_model, make_tiny_model
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -166,25 +166,6 @@ def test_a_copy_of_a_model_that_changed_since_is_an_error(tmp_path):
         pickle.loads(content).transform(["a"])
 
 
-@pytest.mark.parametrize(
-    ("texts", "error", "text"),
-    [
-        (None, TypeError, "texts is None"),
-        ("one string", TypeError, "texts is one string"),
-        ([], ValueError, "texts is empty; give at least one text$"),
-        (["a", None], TypeError, r"texts\[1\] = None"),
-        (["a", "b", float("nan")], TypeError, r"texts\[2\] = nan"),
-        ([b"a"], TypeError, r"texts\[0\] = b'a' is bytes"),
-        (["a", "bc\ud83d"], ValueError, r"texts\[1\].*half of a surrogate pair at character 2"),
-    ],
-)
-def test_bad_texts_name_the_row(encoder, texts, error, text):
-    with pytest.raises(error, match=text):
-        encoder.transform(texts)
-    with pytest.raises(error, match=text):
-        clone(encoder).fit(texts)
-
-
 def test_more_tokens_than_the_model_takes_are_refused_and_leave_the_fit_alone(encoder):
     fitted = copy.deepcopy(encoder).set_params(max_length=MAX_TOKENS + 1)
     with pytest.raises(ValueError, match="more than the 64 tokens this model takes"):
@@ -243,13 +224,7 @@ def test_too_little_memory_for_one_text_is_a_clear_error(encoder, monkeypatch):
 
 
 def test_a_model_without_special_or_padding_tokens(tiny_model, tmp_path):
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
-    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
-    (folder / "vocab.txt").unlink()
+    folder = bare_model(tmp_path / "model")
     found = TokenEncoder(folder, max_length=8, device="cpu").fit_transform(["a b a", "", "b"])
     assert found.lengths.tolist() == [3, 0, 1]
     assert not found.is_special.any()

@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 
 from estimators import DisjointPairsKFold, RCMDRegressor
 from film.tokens.transport import METHODS
-from tests.estimators.tiny_model import MAX_TOKENS
+from tests.estimators.tiny_model import MAX_TOKENS, bare_model, plain_tokens
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
@@ -29,18 +29,6 @@ def make(folder, **parameters) -> RCMDRegressor:
     if parameters.get("plan") == "cmd":
         pytest.importorskip("ot", reason="needs the extra transport")
     return RCMDRegressor(folder, **{"max_length": MAX_TOKENS, "device": "cpu"} | parameters)
-
-
-def plain(folder, texts):
-    """Token names, vectors and marks of special tokens of each text alone."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModel.from_pretrained(folder).eval()
-    for text in texts:
-        batch = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
-        special = batch.pop("special_tokens_mask")[0].numpy().astype(bool)
-        with torch.no_grad():
-            vectors = model(**batch).last_hidden_state[0].double().numpy()
-        yield tokenizer.convert_ids_to_tokens(batch.input_ids[0].tolist()), vectors, special
 
 
 def least_cost(S, a, b):
@@ -76,7 +64,7 @@ def test_similarity_is_that_of_a_plain_loop(tiny_model: Path, kind, special, wei
     expected = []
     for pair in pairs:
         sides = []
-        for names, vectors, marks in plain(tiny_model, pair):
+        for names, vectors, marks in plain_tokens(tiny_model, pair):
             kept = np.ones(len(marks), dtype=bool) if special else ~marks
             masses = np.array([(weights or {}).get(name, 1.0) for name in names])[kept]
             sides += [vectors[kept], masses]
@@ -168,15 +156,7 @@ def test_exact_transport_without_its_solver_says_what_to_install(monkeypatch):
 
 
 def test_first_tokens_are_refused_where_a_model_has_none_for_the_text(tiny_model, tmp_path):
-    import shutil
-
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
-    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
-    (folder / "vocab.txt").unlink()
+    folder = bare_model(tmp_path / "model")
     with pytest.raises(ValueError, match="plan='cls' needs a first token"):
         RCMDRegressor(folder, plan="cls", max_length=8).fit([("a", "b")])
 

@@ -7,7 +7,7 @@ import pytest
 
 from estimators import TokenMatchingRegressor
 from film.tokens.matching import MATCHING
-from tests.estimators.tiny_model import MAX_TOKENS, WIDTH
+from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, plain_tokens
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
@@ -25,18 +25,6 @@ GIVEN = {"cat": 0.0, "##ning": 2.5, "the": 0.25, "[SEP]": 0.0}
 def make(folder, **parameters) -> TokenMatchingRegressor:
     shape = {"max_length": MAX_TOKENS, "device": "cpu"}
     return TokenMatchingRegressor(folder, **shape | parameters)
-
-
-def plain(folder, texts):
-    """Token names, vectors and marks of special tokens of each text alone."""
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModel.from_pretrained(folder).eval()
-    for text in texts:
-        batch = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
-        special = batch.pop("special_tokens_mask")[0].numpy().astype(bool)
-        with torch.no_grad():
-            vectors = model(**batch).last_hidden_state[0].double().numpy()
-        yield tokenizer.convert_ids_to_tokens(batch.input_ids[0].tolist()), vectors, special
 
 
 def one_side(function, cosine, x1, w1, x2):
@@ -65,7 +53,7 @@ def test_similarity_is_that_of_a_plain_loop(tiny_model: Path, function, cosine, 
     expected = []
     for pair in PAIRS:
         sides = []
-        for names, vectors, marks in plain(tiny_model, pair):
+        for names, vectors, marks in plain_tokens(tiny_model, pair):
             kept = np.ones(len(marks), dtype=bool) if special else ~marks
             masses = np.array([(weights or {}).get(name, 1.0) for name in names])[kept]
             sides.append((vectors[kept], masses if masses.any() else np.ones_like(masses)))

@@ -12,7 +12,7 @@ from estimators.tokens.token_regressor import TokenRegressor
 from estimators.training import targets
 from estimators.training.targets import fitted_line, rows_of_line
 from film.tokens import chunk_membership, joined_chunks, mutual_maxima
-from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
+from tests.estimators.tiny_model import MAX_TOKENS, bare_model
 
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
 
@@ -28,7 +28,6 @@ PAIRS = [
 ]
 Y = [4.0, 3.5, 3.0, 0.0, 1.0, 0.5, 2.0, 2.5]
 KINDS = [RCMDRegressor, TokenMatchingRegressor]
-WEIGHTS = [None, "idf", "words", {"cat": 0.0, "##ning": 2.5, "[CLS]": 0}]
 
 
 @pytest.fixture(params=KINDS)
@@ -38,19 +37,6 @@ def make(request, tiny_model):
         return request.param(tiny_model, **shape | parameters)
 
     return made
-
-
-@pytest.mark.parametrize("weights", WEIGHTS, ids=["none", "idf", "words", "mapping"])
-@pytest.mark.parametrize("special", [True, False])
-def test_contributions_sum_to_the_similarity(make, weights, special):
-    pairs = [pair for pair in PAIRS if "" not in pair]
-    model = make(weights=weights, special_tokens=special).fit(pairs)
-    explanations = model.explain(pairs)
-    sums = [explanation.contributions.sum() for explanation in explanations]
-    np.testing.assert_allclose(sums, model.similarity(pairs), rtol=0, atol=1e-6)
-    np.testing.assert_allclose(
-        [explanation.similarity for explanation in explanations], sums, rtol=0, atol=1e-12
-    )
 
 
 def test_explanations_name_the_tokens_and_their_places(make):
@@ -171,35 +157,6 @@ def test_cut_texts_are_counted_in_one_warning(make, monkeypatch, call):
     assert len(caught) == 1 and caught[0].filename == __file__
 
 
-BAD_PAIRS = [
-    ([("a", "b"), ("c", None)], ValueError, r"pairs row 1, column 1 is missing \(None\)"),
-    ([("a", "b"), (float("nan"), "c")], ValueError, r"row 1, column 0 is missing \(nan\)"),
-    ([("a", "b"), "c"], TypeError, "row 1 is one text"),
-    ([], ValueError, "pairs is empty"),
-    (
-        [("a", "b"), ("a", "bc\ud83d")],
-        ValueError,
-        "row 1, column 1 has half of a surr.*character 2",
-    ),
-]
-
-
-@pytest.mark.parametrize(("pairs", "error", "text"), BAD_PAIRS)
-def test_bad_pairs_name_the_row_everywhere(make, pairs, error, text):
-    model = make().fit(PAIRS, Y)
-    before = model.predict(PAIRS)
-    for call in (
-        model.fit,
-        model.similarity,
-        model.predict,
-        model.explain,
-        lambda pairs: model.score(pairs, range(len(pairs))),
-    ):
-        with pytest.raises(error, match=text):
-            call(pairs)
-    np.testing.assert_array_equal(model.predict(PAIRS), before)
-
-
 @pytest.mark.parametrize(
     ("y", "text"),
     [
@@ -214,31 +171,6 @@ def test_bad_y_is_named(make, y, text):
         make().fit(PAIRS, y)
     with pytest.raises(ValueError, match=text):
         make().fit(PAIRS).score(PAIRS, y)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "error", "text"),
-    [
-        ({"weights": "tfidf"}, ValueError, "weights='tfidf' must be None, 'idf', 'words', "),
-        ({"weights": {"a": -1}}, ValueError, r"weights\['a'\]=-1"),
-        ({"weights": {"a": 1, "elephant": 2, "zebra": 1}}, ValueError, r"'elephant'.*\(2 such"),
-        ({"special_tokens": "no"}, TypeError, "special_tokens='no' must be True or False"),
-        ({"verbose": -1}, ValueError, "verbose=-1"),
-        ({"max_length": 2}, ValueError, "max_length=2"),
-        ({"batch_size": 0}, ValueError, "batch_size=0"),
-        ({"dtype": "float64"}, ValueError, "dtype='float64'"),
-        ({"device": "abacus"}, ValueError, "device='abacus'"),
-        ({"cache": 3}, TypeError, "cache=3"),
-        ({"model": "/no/such/folder"}, FileNotFoundError, "/no/such/folder"),
-    ],
-)
-def test_a_failed_fit_leaves_the_last_one_alone(make, parameters, error, text):
-    model = make().fit(PAIRS, Y)
-    before, kept = model.get_params(), vars(model).copy()
-    with pytest.raises(error, match=text):
-        model.set_params(**parameters).fit(PAIRS, [*Y[1:], 9.0])
-    model.set_params(**before)
-    assert {name: vars(model)[name] for name in kept} == kept and len(vars(model)) == len(kept)
 
 
 def test_a_text_without_tokens_is_named_before_any_is_encoded(make, monkeypatch):
@@ -260,13 +192,7 @@ def test_a_text_without_tokens_is_named_before_any_is_encoded(make, monkeypatch)
 
 
 def test_a_model_whose_tokenizer_adds_no_special_tokens(make, tiny_model, tmp_path):
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
-    words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    folder = make_tiny_model(tmp_path / "model")
-    transformers.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
-    (folder / "vocab.txt").unlink()
+    folder = bare_model(tmp_path / "model")
     model = make(max_length=8).set_params(model=folder).fit([("a", "b")])
     assert model.explain([("a b", "b")])[0].tokens1 == ["a", "b"]
     with pytest.raises(ValueError, match="row 1, column 1 is '', which has no token") as caught:
