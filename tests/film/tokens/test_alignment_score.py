@@ -21,82 +21,90 @@ def scores(gold, system, **options):
     return score_alignments([gold], [system], **options)
 
 
-def test_the_same_alignments_score_one():
-    gold = pair(link([0, 1, 2], [0, 1], "SPE1_FACT", 4.0), link([3], [2, 3], "SIMI", 2.0))
-    result = scores(gold, gold)
-    for measure in vars(result).values():
-        assert measure == (1, 1, 1)
-
-
-def test_one_word_to_one_word():
-    # System: 2 links of weight 1, one of them in the gold: precision 1/2.
-    # Gold: 3 links of weight 1, one found: recall 1/3. F1 = 2 · 1/2 · 1/3 / (5/6) = 2/5.
-    gold = pair(link([0], [0]), link([2], [1]), link([3], [3]))
-    system = pair(link([2], [1]), link([1], [0]))
-    assert scores(gold, system).alignment == pytest.approx((1 / 2, 1 / 3, 2 / 5))
-
-
-def test_one_word_to_several():
+NOTHING = [link([0, 1], [], "NOALI", None), link([], [0], "ALIC", 0.0)]
+CASES = {
+    # System: 2 links of weight 1, one of them in the gold. Gold: 3 links of weight 1, one found.
+    "one to one": (
+        [link([0], [0]), link([2], [1]), link([3], [3])],
+        [link([2], [1]), link([1], [0])],
+        (1 / 2, 1 / 3, 2 / 5),
+    ),
     # Gold sat–{was, sitting, down}: 3 links of weight 1/3. System sat–{was, sitting}: 2 of 1/2.
-    # Both system links are in the gold: precision 1. Recall (1/3 + 1/3) / 1 = 2/3. F1 = 4/5.
-    result = scores(pair(link([3], [2, 3, 4])), pair(link([3], [2, 3])))
-    assert result.alignment == pytest.approx((1, 2 / 3, 4 / 5))
-
-
-def test_several_words_to_several_weigh_by_the_larger_number_of_partners():
+    "one to several": ([link([3], [2, 3, 4])], [link([3], [2, 3])], (1, 2 / 3, 4 / 5)),
     # Gold {the, black, cat}–{a, cat}: 6 links, each word of the left has 2 partners, of the right
-    # 3: weight 1/3 each, 2 in all. System cat–cat of weight 1 and sat–sitting of weight 1:
-    # precision 1/2, recall 1/3 / 2 = 1/6, F1 = 2 · 1/12 / (2/3) = 1/4.
-    result = scores(pair(link([0, 1, 2], [0, 1])), pair(link([2], [1]), link([3], [3])))
-    assert result.alignment == pytest.approx((1 / 2, 1 / 6, 1 / 4))
-
-
-def test_several_words_to_one_weigh_together_as_much_as_one_to_one():
-    # Gold {the, black, cat}–cat: 3 links of weight 1/3; sat–sitting: 1. The system has the latter:
-    # precision 1, recall 1/2. The other way round the two change places.
-    gold, system = pair(link([0, 1, 2], [1]), link([3], [3])), pair(link([3], [3]))
-    assert scores(gold, system).alignment == pytest.approx((1, 1 / 2, 2 / 3))
-    assert scores(system, gold).alignment == pytest.approx((1 / 2, 1, 2 / 3))
-
-
-def test_partners_are_counted_over_all_alignments_of_a_pair():
+    # 3: weight 1/3 each, 2 in all. System cat–cat of weight 1 and sat–sitting of weight 1.
+    "several to several": (
+        [link([0, 1, 2], [0, 1])],
+        [link([2], [1]), link([3], [3])],
+        (1 / 2, 1 / 6, 1 / 4),
+    ),
+    # {the, black, cat}–cat: 3 links of weight 1/3; sat–sitting: 1.
+    "several to one": (
+        [link([0, 1, 2], [1]), link([3], [3])],
+        [link([3], [3])],
+        (1, 1 / 2, 2 / 3),
+    ),
     # Gold cat–a and cat–cat in two alignments: cat has 2 partners, each link weighs 1/2.
-    # System cat–cat: precision 1, recall 1/2, F1 2/3.
-    result = scores(pair(link([2], [0]), link([2], [1])), pair(link([2], [1])))
-    assert result.alignment == pytest.approx((1, 1 / 2, 2 / 3))
+    "partners of all alignments": (
+        [link([2], [0]), link([2], [1])],
+        [link([2], [1])],
+        (1, 1 / 2, 2 / 3),
+    ),
+    "what corresponds to nothing": ([link([2], [1]), *NOTHING], [link([2], [1])], (1, 1, 1)),
+    # {sat, .}–{down, .} is sat–down alone; .–. is no link at all, and sat–. neither.
+    "punctuation": ([link([3, 4], [4, 5])], [link([3], [4]), link([4], [5])], (1, 1, 1)),
+    "a word and punctuation": ([link([3, 4], [4, 5])], [link([3], [4, 5])], (1, 1, 1)),
+    "nothing to align": ([], [], (0, 0, 0)),
+    "punctuation alone": ([link([4], [5])], [link([4], [5])], (0, 0, 0)),
+    "nothing found": ([link([0], [0])], [], (0, 0, 0)),
+}
 
 
-def test_what_corresponds_to_nothing_does_not_count():
-    gold = pair(link([2], [1]), link([0, 1], [], "NOALI", None), link([], [0], "ALIC", 0.0))
-    assert scores(gold, pair(link([2], [1]))).alignment == (1, 1, 1)
-    assert scores(pair(link([2], [1])), gold).alignment == (1, 1, 1)
+@pytest.mark.parametrize(("gold", "system", "expected"), CASES.values(), ids=CASES)
+def test_alignments_weigh_by_their_partners(gold, system, expected):
+    assert scores(pair(*gold), pair(*system)).alignment == pytest.approx(expected)
+    precision, recall, f1 = expected
+    turned = scores(pair(*system), pair(*gold)).alignment
+    assert turned == pytest.approx((recall, precision, f1))
 
 
-def test_punctuation_does_not_count():
-    # Gold {sat, .}–{down, .} is sat–down alone, of weight 1; the system's .–. is no link at all,
-    # and its sat–. neither.
-    gold = pair(link([3, 4], [4, 5]))
-    assert scores(gold, pair(link([3], [4]), link([4], [5]))).alignment == (1, 1, 1)
-    assert scores(gold, pair(link([3], [4, 5]))).alignment == (1, 1, 1)
+@pytest.mark.parametrize(
+    ("first", "second", "measure", "expected"),
+    [
+        # EQUI_FACT against EQUI: 1 of 2 kinds. REL against OPPO: none. Tags have no order or case.
+        (("EQUI_FACT", 5.0), ("EQUI", 5.0), "type", 1 / 2),
+        (("REL", 5.0), ("OPPO", 5.0), "type", 0),
+        (("EQUI_FACT", 5.0), ("fact_equi", 5.0), "type", 1),
+        # 1 − |5 − 3| / 5; NIL counts as 0.
+        (("EQUI", 5.0), ("REL", 3.0), "score", 3 / 5),
+        (("EQUI", 2.0), ("EQUI", 2.5), "score", 9 / 10),
+        (("EQUI", 4.0), ("EQUI", None), "score", 1 / 5),
+        # Kinds {rel} and {rel, pol}: 1/2; scores 4 and 3: 4/5.
+        (("REL", 4.0), ("REL_POL", 3.0), "both", 2 / 5),
+        (("REL", 4.0), ("REL_POL", 3.0), "both_strict", 2 / 5),
+    ],
+)
+def test_types_and_scores_agree_in_part(first, second, measure, expected):
+    gold, system = pair(link([2], [1], *first)), pair(link([2], [1], *second))
+    result = scores(gold, system)
+    assert getattr(result, measure) == pytest.approx([expected] * 3)
+    assert result.alignment == (1, 1, 1)
+    # A link that is not in the gold halves the precision alone.
+    more = scores(gold, pair(link([2], [1], *second), link([0], [0])))
+    found = getattr(more, measure)
+    assert (found.precision, found.recall) == pytest.approx((expected / 2, expected))
 
 
-@pytest.mark.parametrize("mark", list(".,:'`?;\"-"))
-def test_each_mark_of_punctuation(mark):
-    gold = AlignedPair("1", (mark, "x"), (mark, "x"), alignments=(link([0], [0]), link([1], [1])))
-    assert scores(gold, replace(gold, alignments=(link([1], [1]),))).alignment.recall == 1
-
-
-@pytest.mark.parametrize("word", ["!", "--", "...", "''", "&", "(", "’", "/"])
-def test_other_signs_are_words(word):
-    gold = AlignedPair("1", (word, "x"), ("x", word), alignments=(link([0], [1]), link([1], [0])))
-    assert scores(gold, replace(gold, alignments=(link([1], [0]),))).alignment.recall == 0.5
-
-
-def test_nothing_to_align_scores_zero():
-    nothing, dots = pair(), pair(link([4], [5]))
-    for gold, system in ((nothing, nothing), (dots, dots), (pair(link([0], [0])), nothing)):
-        assert scores(gold, system).alignment == (0, 0, 0)
-    assert score_alignments([], []).both == (0, 0, 0)
+@pytest.mark.parametrize(
+    ("word", "recall"),
+    [
+        *((mark, 1) for mark in ".,:'`?;\"-"),
+        *((sign, 0.5) for sign in ("!", "--", "...", "''", "&", "(", "’", "/")),
+    ],
+)
+def test_marks_of_punctuation_are_no_words(word, recall):
+    gold = AlignedPair("1", (word, "x"), (word, "x"), alignments=(link([0], [0]), link([1], [1])))
+    assert scores(gold, replace(gold, alignments=(link([1], [1]),))).alignment.recall == recall
 
 
 def test_all_pairs_are_counted_at_once():
@@ -105,43 +113,7 @@ def test_all_pairs_are_counted_at_once():
     gold = [pair(link([0], [0])), pair(link([2], [1]), link([3], [3]), id="2")]
     found = [gold[0], pair(link([2], [1]), link([3], [3]), link([0], [0]), id="2")]
     assert score_alignments(gold, found).alignment == pytest.approx((3 / 4, 1, 6 / 7))
-
-
-def test_other_types_share_what_they_have_in_common():
-    # Two links of weight 1. EQUI_FACT against EQUI: 1 of 2 kinds. REL against OPPO: none.
-    # Precision = recall = F1 = (1/2 + 0) / 2.
-    gold = pair(link([2], [1], "EQUI_FACT"), link([3], [3], "REL"))
-    result = scores(gold, pair(link([2], [1], "EQUI"), link([3], [3], "OPPO")))
-    assert result.type == pytest.approx((1 / 4, 1 / 4, 1 / 4))
-    assert result.alignment == result.score == (1, 1, 1)
-
-
-def test_types_are_the_same_in_upper_and_lower_case():
-    result = scores(pair(link([2], [1], "EQUI_FACT")), pair(link([2], [1], "fact_equi")))
-    assert result.type.f1 == 1
-
-
-def test_scores_apart_weigh_less():
-    # Weights 1; 1 − |5 − 3|/5 = 3/5 and 1 − |2 − 2.5|/5 = 9/10: (3/5 + 9/10) / 2 = 3/4.
-    gold = pair(link([2], [1], score=5.0), link([3], [3], score=2.0))
-    result = scores(gold, pair(link([2], [1], score=3.0), link([3], [3], score=2.5)))
-    assert result.score == pytest.approx((3 / 4, 3 / 4, 3 / 4))
-    assert result.alignment == result.type == (1, 1, 1)
-
-
-def test_nil_between_words_counts_as_zero():
-    # 1 − |4 − 0|/5 = 1/5.
-    result = scores(pair(link([2], [1], score=4.0)), pair(link([2], [1], score=None)))
-    assert result.score.f1 == pytest.approx(1 / 5)
-
-
-def test_both_multiply_type_and_score():
-    # Kinds {rel} and {rel, pol}: 1/2; scores 4 and 3: 4/5; product 2/5.
-    # Precision and recall differ: the system has one more link, not in the gold.
-    gold = pair(link([2], [1], "REL", 4.0))
-    result = scores(gold, pair(link([2], [1], "REL_POL", 3.0), link([0], [0])))
-    expected = pytest.approx((1 / 5, 2 / 5, 2 * (2 / 25) / (3 / 5)))
-    assert result.both == expected and result.both_strict == expected
+    assert score_alignments([], []).both == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
