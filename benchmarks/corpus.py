@@ -23,14 +23,14 @@ import numpy as np
 
 from benchmarks.rivals.environment import SCRIPTS, rival_python
 from benchmarks.support.bench_corpus import bench_corpus
-from benchmarks.support.edits import edited
+from benchmarks.support.edits import edited, mistyped
 from benchmarks.support.quora_data import Splits, splits_of
 from benchmarks.support.run import Results, in_process, parser_of, refused
 from estimators import DuplicateFinder, fast_duplicates
 from estimators.inputs import TextIndex
 from film.corpus import connected_groups
 
-QUICK_CASES = ("plain", "classifier", "planted", "groups")
+QUICK_CASES = ("plain", "classifier", "planted", "typos", "groups")
 RIVALS = ("semhash", "minhash")
 CASES = (*QUICK_CASES, *RIVALS, "million")
 PACKAGES = ("semhash==0.5.0", "datasketch>=1.6", "numpy", "scikit-learn")
@@ -71,7 +71,7 @@ def measure(data: Splits, options: argparse.Namespace, case: str) -> dict[str, d
     if case == "million":
         return _many(options.texts)
     texts, clusters = known_texts(data, options.size)
-    if case in ("planted", *RIVALS):
+    if case in ("planted", "typos", *RIVALS):
         return _planted(texts, clusters, options, case)
     classifier = None
     if case == "classifier":
@@ -116,16 +116,18 @@ def _planted(
     n = int(len(texts) * (1 - PLANTED_SHARE))
     texts, clusters = texts[:n], clusters[:n]
     origins = rng.choice(n, int(n * PLANTED_SHARE / (1 - PLANTED_SHARE)), replace=False)
-    every = texts + [edited(texts[i], rng) for i in origins]
+    change = mistyped if case == "typos" else edited
+    every = texts + [change(texts[i], rng) for i in origins]
     origin = np.concatenate([np.full(n, -1), origins])
     cluster = np.concatenate([clusters, clusters[origins]])
     started = time.perf_counter()
-    if case == "planted":
+    if case not in RIVALS:
         finder = DuplicateFinder().fit(every)
         found = finder.find(threshold=0.3)
         seconds = time.perf_counter() - started
         row = planted_figures(found.pairs, found.scores, origin, cluster)
-        return {f"planted copies, {len(every)} rows, similarity": row | {"seconds": seconds}}
+        copies = "copies with typos" if case == "typos" else "copies"
+        return {f"planted {copies}, {len(every)} rows, similarity": row | {"seconds": seconds}}
     return _rival(case, every, origin, cluster, options)
 
 

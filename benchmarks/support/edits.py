@@ -27,6 +27,26 @@ def edited(text: str, rng: np.random.Generator) -> str:
     return changed if changed != text else _typo(text, rng)
 
 
+def mistyped(text: str, rng: np.random.Generator) -> str:
+    """Change one in eight characters of one word in three: always another string."""
+    changed = text
+    while changed == text:
+        words = text.split(" ")
+        for i in np.flatnonzero(rng.random(len(words)) < 1 / 3).tolist():
+            words[i] = "".join(
+                _mistyped(character, rng) if rng.random() < 1 / 8 else character
+                for character in words[i]
+            )
+        changed = " ".join(words)
+    return changed
+
+
+def _mistyped(character: str, rng: np.random.Generator) -> str:
+    """Leave a character out, double it, replace it, or put another one before it."""
+    other = chr(int(rng.integers(ord("a"), ord("z") + 1)))
+    return ("", character * 2, other, other + character)[rng.integers(4)]
+
+
 def _typo(text: str, rng: np.random.Generator) -> str:
     words = text.split()
     long = [i for i, word in enumerate(words) if len(word) > 4]

@@ -37,7 +37,7 @@ PAIR_FEATURES = (
 
 _BLOCK_PAIRS = 2**16
 
-SHORTEST, LONGEST = 3, 40
+SHORTEST, LONGEST = 2, 40
 """Letters of the words that are compared by spelling."""
 MOST_LETTERS = 5
 """Letters that only one of two words of similar spelling has."""
@@ -216,14 +216,18 @@ class _Words:
         doubtful = near.where(known & (near.value < 0.95))
         near = near.joined(same)
         matched = self._sum(shared, weight, n)
+        weights = self._weights(near)
+        for total, side, own in zip(mass, (near.left, near.right), weights, strict=True):
+            total += np.bincount(side // size, own - weight[side % size], minlength=n)
         coverage = [
-            (matched + np.bincount(side // size, near.value * weight[side % size], minlength=n))
+            (matched + np.bincount(side // size, near.value * own, minlength=n))
             / np.maximum(total, 1e-9)
-            for side, total in zip((near.left, near.right), mass, strict=True)
+            for side, own, total in zip((near.left, near.right), weights, mass, strict=True)
         ]
         lighter = np.minimum(weight[doubtful.left % size], weight[doubtful.right % size])
         doubtful_mass = np.bincount(doubtful.left // size, lighter, minlength=n)
         rest = [_without(rest[0], near.left), _without(rest[1], near.right)]
+        others = [_without(keys[0], near.left), _without(keys[1], near.right)]
         heavier = np.maximum(np.maximum(*mass), 1e-9)
         unmatched = [self._sum(side, weight, n) for side in rest]
         numbers, codes, units = (
@@ -250,7 +254,9 @@ class _Words:
         one_replaced = sizes[left] == sizes[right]
         for side in rest:
             one_replaced &= np.bincount(side // size, minlength=n) == 1
-        heaviest = [self._heaviest(side, n) for side in (*rest, *keys)]
+        heaviest = [self._heaviest(side, n) for side in (*rest, *others)]
+        for most, side, own in zip(heaviest[2:], (near.left, near.right), weights, strict=True):
+            np.maximum.at(most, side // size, own)
         share_replaced = np.minimum(*heaviest[:2]) / np.maximum(np.maximum(*heaviest[2:]), 1e-9)
         columns = [
             np.minimum(*coverage),
@@ -286,7 +292,11 @@ class _Words:
         partner = others[np.arange(len(owner)) + np.repeat(ends - np.cumsum(n_others), n_others)]
         a, b = owner % size, partner % size
         fits = np.bitwise_count(self.letters[a] ^ self.letters[b]) <= MOST_LETTERS
-        fits &= (self.first[a] == self.first[b]) | (np.maximum(self.length[a], self.length[b]) >= 6)
+        fits &= (
+            (self.first[a] == self.first[b])
+            | (np.maximum(self.length[a], self.length[b]) >= 6)
+            | (self.known[a] != self.known[b])
+        )
         owner, partner, a, b = owner[fits], partner[fits], a[fits], b[fits]
         combined, inverse = np.unique(
             np.minimum(a, b) * size + np.maximum(a, b), return_inverse=True
@@ -295,10 +305,19 @@ class _Words:
         similarity = spelling_similarity(
             [self.words[code] for code in a.tolist()],
             [self.words[code] for code in b.tolist()],
-            ~(self.known[a] & self.known[b]),
+            self.known[a].astype(np.intp) + self.known[b],
         )[inverse]
         alike = similarity > 0
         return _one_to_one(owner[alike], partner[alike], similarity[alike])
+
+    def _weights(self, near: _Matches) -> tuple[Floats, Floats]:
+        """Return the weights of matched words: a misspelling weighs what the known word weighs."""
+        left, right = near.left % self.size, near.right % self.size
+        known = self.known[left], self.known[right]
+        return (
+            self.weight[np.where(known[1] & ~known[0], right, left)],
+            self.weight[np.where(known[0] & ~known[1], left, right)],
+        )
 
     def _rarest(self, keys: Integers) -> Integers:
         """Keep the rarest words of each text, so that long texts cost no more than short ones."""

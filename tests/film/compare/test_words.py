@@ -1,9 +1,9 @@
 """Words spelled alike, and weights of words, by loops and by hand."""
 
+import functools
 import itertools
 import math
 import random
-import string
 
 import numpy as np
 import pytest
@@ -15,16 +15,6 @@ from film.compare.words import common_words, is_stop_word
 ENDINGS = ["", *"s es ed d ing er ers ly n e en y ies ied ion ions al".split()]
 
 
-def one_edit(word, letters=f"{string.ascii_lowercase}é"):
-    """The words that an inserted, deleted, replaced or exchanged letter makes of a word."""
-    splits = [(word[:i], word[i:]) for i in range(len(word) + 1)]
-    return {
-        *(start + end[1:] for start, end in splits if end),
-        *(start + end[1] + end[0] + end[2:] for start, end in splits if len(end) > 1),
-        *(start + letter + end[n:] for start, end in splits for letter in letters for n in (0, 1)),
-    }
-
-
 def same_stem(a, b):
     """Whether the longest common beginning is most of both words, and the rest two endings."""
     n = next((n for n in range(min(len(a), len(b)), 0, -1) if a[:n] == b[:n]), 0)
@@ -32,14 +22,42 @@ def same_stem(a, b):
     return most and a[n:] in ENDINGS and b[n:] in ENDINGS
 
 
-def similarity_by_hand(a, b, may_be_misspelt):
-    edits = one_edit(a)
-    length = max(len(a), len(b))
+def edits_by_hand(a, b):
+    """The least number of edits, where no letter is edited twice, by recursion."""
+
+    @functools.cache
+    def least(i, j):
+        if not i or not j:
+            return i + j
+        found = [
+            least(i - 1, j) + 1,
+            least(i, j - 1) + 1,
+            least(i - 1, j - 1) + (a[i - 1] != b[j - 1]),
+        ]
+        if i > 1 and j > 1 and a[i - 1] == b[j - 2] and a[i - 2] == b[j - 1]:
+            found.append(least(i - 2, j - 2) + 1)
+        return min(found)
+
+    return least(len(a), len(b))
+
+
+def similarity_by_hand(a, b, n_known):
+    edits = edits_by_hand(a, b)
+    length, same_start = max(len(a), len(b)), a[0] == b[0]
     if same_stem(a, b):
         return 0.95
-    if b in edits:
-        return 0.9 if min(len(a), len(b)) >= 4 and (length >= 6 or a[0] == b[0]) else 0
-    return 0.85 if may_be_misspelt and length >= 8 and edits & one_edit(b) else 0
+    if n_known == 1:
+        if length >= 10:
+            most = 3
+        elif length >= 6 or (length == 5 and same_start):
+            most = 2
+        else:
+            shorter = min(len(a), len(b))
+            most = int(shorter >= 4 or shorter < length or (shorter == 3 and same_start))
+        return 1 - 0.03 * edits if edits <= most else 0
+    if min(len(a), len(b)) < 4 or (length < 6 and not same_start):
+        return 0
+    return 0.95 - 0.05 * edits if edits <= 1 + (n_known == 0 and length >= 8) else 0
 
 
 def random_words(n, seed):
@@ -47,7 +65,7 @@ def random_words(n, seed):
     draw = random.Random(seed)
     words = []
     while len(words) < n:
-        word = "".join(draw.choice("abcdeé") for _ in range(draw.randint(3, 9)))
+        word = "".join(draw.choice("abcdeé") for _ in range(draw.randint(2, 11)))
         place = draw.randrange(len(word) - 1)
         words += [
             word,
@@ -63,11 +81,11 @@ def random_words(n, seed):
 def test_similarity_of_spelling_is_that_by_hand(seed):
     words = [word for word in random_words(100, seed) if word.isalpha()]
     pairs = list(itertools.combinations(words, 2))
-    misspelt = np.random.default_rng(seed).random(len(pairs)) < 0.5
-    found = spelling_similarity([a for a, _ in pairs], [b for _, b in pairs], misspelt)
-    expected = [similarity_by_hand(a, b, may) for (a, b), may in zip(pairs, misspelt, strict=True)]
-    assert found.tolist() == expected
-    assert set(expected) == {0, 0.85, 0.9, 0.95}
+    n_known = np.random.default_rng(seed).integers(3, size=len(pairs))
+    found = spelling_similarity([a for a, _ in pairs], [b for _, b in pairs], n_known)
+    expected = [similarity_by_hand(a, b, n) for (a, b), n in zip(pairs, n_known, strict=True)]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert {round(value, 2) for value in expected} == {0, 0.85, 0.9, 0.91, 0.94, 0.95, 0.97}
 
 
 @pytest.mark.parametrize(
@@ -104,13 +122,36 @@ def test_similarity_of_spelling_is_that_by_hand(seed):
 )
 def test_similarity_of_spelling_by_example(a, b, expected):
     for first, second in ([a], [b]), ([b], [a]):
-        assert spelling_similarity(first, second, np.array([True])).tolist() == [expected]
+        assert spelling_similarity(first, second, np.array([0]))[0] == pytest.approx(expected)
     if expected == 0.85:
-        assert spelling_similarity([a], [b], np.array([False])).tolist() == [0]
+        assert spelling_similarity([a], [b], np.array([2])).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("known", "other", "expected"),
+    [
+        ("the", "hte", 0),
+        ("the", "te", 0.97),
+        ("eat", "emt", 0.97),
+        ("eat", "oat", 0),
+        ("gain", "dain", 0.97),
+        ("fair", "fwr", 0),
+        ("korea", "kqora", 0.94),
+        ("every", "zvrgy", 0),
+        ("india", "inxya", 0.94),
+        ("morning", "mrobning", 0.94),
+        ("university", "unkversty", 0.94),
+        ("possibility", "poksibiljitp", 0.91),
+        ("possible", "poksbljle", 0),
+    ],
+)
+def test_more_edits_count_if_one_word_is_known(known, other, expected):
+    for first, second in ([known], [other]), ([other], [known]):
+        assert spelling_similarity(first, second, np.array([1]))[0] == pytest.approx(expected)
 
 
 def test_no_words_have_no_similarity():
-    assert spelling_similarity([], [], np.empty(0, dtype=bool)).shape == (0,)
+    assert spelling_similarity([], [], np.empty(0, dtype=int)).shape == (0,)
 
 
 TEXTS = [["the", "red", "sofa"], ["the", "blue", "sofa", "sofa"], ["the", "zzyzx"], []]
