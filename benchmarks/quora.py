@@ -26,7 +26,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
-from benchmarks.support.counted_texts import count_texts
 from benchmarks.support.quora_data import Splits, generated, read_folder
 from benchmarks.support.records import record
 from benchmarks.support.run import refused
@@ -242,11 +241,8 @@ def best_k(
     return Choice(k, mode)
 
 
-def make_embedder(data: Splits, options: argparse.Namespace, margin: float) -> Pipeline:
+def make_embedder(options: argparse.Namespace, margin: float) -> Pipeline:
     """Words and character n-grams of normalised text, then FILM."""
-    similar = () if data.similar is None else data.similar.flat
-    # The text without words is among those of every rule.
-    texts = sorted({"", *data.train.flat, *data.dev.flat, *data.test.flat, *similar})
     folder = Path(options.out) / "cache"
     words = TfidfVectorizer(
         preprocessor=normalize_text, token_pattern=r"\w+", sublinear_tf=True, dtype=np.float32
@@ -261,8 +257,8 @@ def make_embedder(data: Splits, options: argparse.Namespace, margin: float) -> P
     )
     union = FeatureUnion(
         [
-            ("words", count_texts(words, texts, folder)),
-            ("pieces", count_texts(pieces, texts, folder)),
+            ("words", words),
+            ("pieces", pieces),
         ]
     )
     # Chosen inside train: AUC out of fold .763 at 0.75, .753 at 0.5, .762 at 1 (rank 600).
@@ -330,7 +326,7 @@ def _rule(
     data: Splits, options: argparse.Namespace, margin: float, corpus: Any
 ) -> PairwiseKNNClassifier:
     return PairwiseKNNClassifier(
-        make_embedder(data, options, margin),
+        make_embedder(options, margin),
         corpus=corpus,
         count="questions",
         copies=COPIES,

@@ -17,8 +17,6 @@ quora, sts, ists, multi30k and ``exclude.txt``; without ``--data`` it is ``$FILM
 - ``sts``: STS-B's train file, chosen on its dev file. Supervised protocol: STS-B's test file alone.
   With ``--larger FOLDER``, a model fitted on that file, near pairs of its sentences beside them,
   scored by that model.
-- ``paper``: triplets of SNLI and MNLI in SimCSE's form (``--nli FILE``, a CSV of sent0, sent1,
-  hard_neg), with the paper's settings; ``--model bert-base-uncased`` or ``roberta-base``.
 
 Every recipe trains RCMD and, on the same rows and steps, the cosine of mean vectors ("avg"). With
 ``--plan cls`` it trains the cosine of [CLS], SimCSE's form. Seeds below ``--first-seed`` that are
@@ -61,10 +59,9 @@ TAKE_NEAR = ("teacher", "collection", "further")
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
     parser = parser_of("rcmd_train", __doc__, "folder of quora, sts, ists and multi30k")
-    parser.add_argument("--nli", metavar="FILE", help="triplets for the recipe paper")
     parser.add_argument("--recipe", action="append", choices=RECIPES)
     parser.add_argument("--plan", action="append", choices=PLANS)
-    parser.add_argument("--seeds", type=int, metavar="N", help="runs of each; 3, of paper 4")
+    parser.add_argument("--seeds", type=int, metavar="N", help="runs of each; 3")
     parser.add_argument("--first-seed", type=int, default=0, metavar="N", help="of the runs; 0")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
     parser.add_argument("--larger", metavar="FOLDER", help="a model that scores rows")
@@ -179,7 +176,7 @@ def _run_recipe(name: str, recipe: Recipe, judges: Judges, options: argparse.Nam
 
 
 def _seeds(name: str, options: argparse.Namespace) -> range:
-    n = options.seeds or (1 if options.quick else 4 if name == "paper" else 3)
+    n = options.seeds or (1 if options.quick else 3)
     return range(options.first_seed, options.first_seed + n)
 
 

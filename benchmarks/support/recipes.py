@@ -21,7 +21,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "train_batch_size": 64,
         "learning_rate": 1e-4,
     },
-    "paper": {"objective": "contrastive", "epochs": 3},
 }
 """Parameters of `RCMDRegressor` by the name of the recipe in `benchmarks.rcmd_train`."""
 SETTINGS["teacher"] = SETTINGS["labels"] | {"epochs": 1, "eval_steps": 150}

@@ -21,7 +21,6 @@ from benchmarks.support.training_rows import (
     question_triplets,
     read_captions,
     read_choice,
-    read_triplets,
 )
 from estimators import (
     PairTeacher,
@@ -193,25 +192,6 @@ def sts(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
     return Recipe(pairs, scores, (dev, y_dev), SETTINGS["sts"], is_transfer=False)
 
 
-def paper(folder: Path, judges: Judges, options: argparse.Namespace) -> Recipe:
-    """SNLI and MNLI, with the settings of the paper; STS-B's dev file chooses, as it does there."""
-    if options.nli is None:
-        raise ValueError(
-            "the recipe paper needs --nli FILE, a CSV with the columns sent0, sent1 and hard_neg, "
-            "such as SimCSE's nli_for_simcse.csv "
-            "(https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse)"
-        )
-    dev, y_dev = sts_file(folder, "dev")
-    n = 64 if options.quick else None
-    return Recipe(
-        read_triplets(Path(options.nli))[:n],
-        None,
-        (dev[:n], y_dev[:n]),
-        SETTINGS["paper"],
-        is_transfer=True,
-    )
-
-
 HERE_ROWS = 4_000
 """Of each kind: 63 steps, after the rows that choose had gained nothing between 25 and 50."""
 NEAR_ROWS = 40_000
@@ -231,7 +211,6 @@ RECIPES = {
     "further": further,
     "larger": larger,
     "sts": sts,
-    "paper": paper,
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 from collections import defaultdict
 from pathlib import Path
@@ -166,22 +165,3 @@ def _normalized(pairs: np.ndarray) -> np.ndarray:
     found[:] = flat
     found = found.reshape(pairs.shape)
     return found[(found != "").all(axis=1)]
-
-
-def read_triplets(path: Path) -> np.ndarray:
-    """Read a CSV with the columns sent0, sent1 and hard_neg, as SimCSE has it.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing.
-    """
-    names = ("sent0", "sent1", "hard_neg")
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        if missing := [name for name in names if name not in (reader.fieldnames or ())]:
-            raise ValueError(
-                f"{path} has no column {', '.join(map(repr, missing))}; it has {reader.fieldnames}"
-            )
-        rows = np.array([[row[name] for name in names] for row in reader], dtype=object)
-    return rows[[len(set(row)) == 3 for row in rows.tolist()]]
