@@ -11,6 +11,7 @@ from .encoders import TokenEncoder as TokenEncoder
 from .encoders import make_encoder as make_encoder
 from .inputs import AllowSharedQuestions as AllowSharedQuestions
 from .inputs import DisjointPairsKFold as DisjointPairsKFold
+from .inputs import RecordPairs as RecordPairs
 from .inputs import Triplets as Triplets
 from .inputs import disjoint_pairs_split as disjoint_pairs_split
 from .inputs import fit_vectorizer as fit_vectorizer
@@ -22,11 +23,13 @@ from .metric import TokenFILM as TokenFILM
 from .pairs import DuplicateClassifier as DuplicateClassifier
 from .pairs import LexicalFeatures as LexicalFeatures
 from .pairs import PairwiseKNNClassifier as PairwiseKNNClassifier
+from .pairs import RecordFeatures as RecordFeatures
 from .pairs import UnfamiliarTextsWarning as UnfamiliarTextsWarning
 from .pairs import WordDifferences as WordDifferences
 from .pairs import accurate_duplicates as accurate_duplicates
 from .pairs import fast_duplicates as fast_duplicates
 from .pairs import few_label_duplicates as few_label_duplicates
+from .pairs import record_duplicates as record_duplicates
 from .pairs import suggest_pairs as suggest_pairs
 from .persistence import load_model as load_model
 from .persistence import read_metadata as read_metadata

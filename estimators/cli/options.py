@@ -97,6 +97,27 @@ def pair_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--left`` and ``--right``."""
+    sides = "the columns of the {} records in pairs of records with several columns: {}"
+    for option in (
+        click.option(
+            "--right",
+            metavar="AFFIX",
+            help=f"Beginning or end of {sides.format('second', 'right_ for right_name')}.",
+        ),
+        click.option(
+            "--left",
+            metavar="AFFIX",
+            help=f"Beginning or end of {sides.format('first', 'left_ for left_name')}. Default: "
+            "left_/right_, ltable_/rtable_, _left/_right, _l/_r, _1/_2 or _x/_y, if the table has "
+            "them.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def _one_or_several(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Any:
     return value if len(value) > 1 else value[0] if value else None
 

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from estimators.cli.console import Failure, note
 from estimators.cli.options import LABEL_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
 from estimators.cli.tables import Stream, Table, read_table, stream_table
-from estimators.inputs import is_duplicate_label
+from estimators.inputs import RecordPairs, is_duplicate_label, split_columns
 from film.text import normalize_text
+
+Sides = tuple[str | None, str | None]
+"""What ``--left`` and ``--right`` give."""
 
 ID_COLUMNS = ("id",)
 TEST_ID_COLUMNS = ("test_id", "id")
@@ -112,6 +115,79 @@ def pairs_of(table: Table, text1: str | None, text2: str | None) -> NDArray[np.o
     return pairs
 
 
+def records_of(
+    table: Table,
+    text1: str | None,
+    text2: str | None,
+    sides: Sides,
+    columns: Sequence[str] | None = None,
+) -> RecordPairs | None:
+    """Return the pairs of records of a table; None if it has pairs of texts.
+
+    ``columns`` are those that a model compares. Columns without a side, and ids, are left out.
+    """
+    left, right = sides
+    if (left is None) != (right is None):
+        raise click.UsageError("give both --left and --right, or neither")
+    if text1 is not None or text2 is not None:
+        if left is not None or columns is not None:
+            raise click.UsageError(
+                f"{_PAIR_OPTIONS} are for pairs of texts; leave them out for records of several "
+                "columns"
+            )
+        return None
+    if left is None and columns is None and pair_columns_of(table):
+        return None
+    split = split_columns(table.columns, left, right)
+    paired = {name: both for name, both in split.paired.items() if name.lower() not in ID_COLUMNS}
+    if columns is not None:
+        absent = [name for name in columns if name not in paired]
+        if absent:
+            raise Failure(
+                f"{table.source}: column {absent[0]!r}, which the model compares, is not there on "
+                f"both sides; name the sides by --left and --right: it has {_shown(table)}"
+            )
+        paired = {name: paired[name] for name in columns}
+    elif left is None and len(paired) < 2:
+        return None
+    elif not paired:
+        raise Failure(
+            f"{table.source}: no column is on both sides by --left {left} and --right {right}: it "
+            f"has {_shown(table)}"
+        )
+    elif split.one_sided:
+        raise Failure(
+            f"{table.source}: column {split.one_sided[0]!r} is on one side only "
+            f"({len(split.one_sided)} such); rename or drop it: it has {_shown(table)}"
+        )
+    read = [{name: table.column(both[n]) for name, both in paired.items()} for n in (0, 1)]
+    records = RecordPairs(*read)
+    used = [name for both in paired.values() for name in both]
+    _note_on_texts(table, records.texts(), used, "--left and --right")
+    return records
+
+
+def pairs_for(
+    classifier: Any, table: Table, text1: str | None, text2: str | None, sides: Sides
+) -> NDArray[np.object_]:
+    """Return the pairs that a model scores, shape (n, 2): texts, or records as texts."""
+    columns = getattr(classifier, "columns_", None)
+    if columns is None:
+        if sides != (None, None):
+            raise click.UsageError(
+                "--left and --right are for a model that film train fitted to records of several "
+                f"columns; this one compares two texts: give {_PAIR_OPTIONS}"
+            )
+        return pairs_of(table, text1, text2)
+    records = records_of(table, text1, text2, sides, columns)
+    assert records is not None  # since the columns are known
+    return records.texts(columns)
+
+
+def _shown(table: Table) -> str:
+    return ", ".join(repr(name[:60]) for name in table.columns)
+
+
 def named_pairs(
     source: str, text1: str | None, text2: str | None, name: str | None, encoding: str | None
 ) -> Iterator[tuple[Any, str, str]]:
@@ -159,6 +235,7 @@ class LabelledPairs(NamedTuple):
     column: str
     pairs: NDArray[np.object_]
     y: NDArray[np.int64]
+    records: RecordPairs | None = None
 
     def check_labels(self, what: str) -> None:
         """Raise if all labels are the same."""
@@ -170,14 +247,28 @@ class LabelledPairs(NamedTuple):
 
 
 def read_labelled_pairs(
-    source: str, text1: str | None, text2: str | None, label: str | None, encoding: str | None
+    source: str,
+    text1: str | None,
+    text2: str | None,
+    label: str | None,
+    encoding: str | None,
+    sides: Sides = (None, None),
+    classifier: Any = None,
 ) -> LabelledPairs:
-    """Read a table of pairs and labels."""
+    """Read a table of pairs and labels, to train a model or to measure a ``classifier``."""
     table = open_table(source, encoding)
-    columns = choose_pair_columns(table, text1, text2)
+    records = None
+    if classifier is None:
+        records = records_of(table, text1, text2, sides)
+    if records is None and getattr(classifier, "columns_", None) is None:
+        choose_pair_columns(table, text1, text2)
     column = choose_column(table, label, LABEL_COLUMNS, "--label", "the labels")
     rows, y = labels_of(table, column)
-    labelled = LabelledPairs(table, column, pairs_of(table, *columns)[rows], y)
+    if records is None:
+        pairs = pairs_for(classifier, table, text1, text2, sides)
+        labelled = LabelledPairs(table, column, pairs[rows], y)
+    else:
+        labelled = LabelledPairs(table, column, records.texts()[rows], y, records[rows])
     _note_on_labels(labelled)
     return labelled
 

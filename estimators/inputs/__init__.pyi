@@ -35,6 +35,11 @@ from .parameters import checked_memory as checked_memory
 from .parameters import cloned as cloned
 from .parameters import progress_bar as progress_bar
 from .parameters import showing_progress as showing_progress
+from .records import CELL_END as CELL_END
+from .records import RecordPairs as RecordPairs
+from .records import as_records as as_records
+from .records import record_pairs as record_pairs
+from .records import split_columns as split_columns
 from .row_blocks import fit_vectorizer as fit_vectorizer
 from .row_blocks import transform_blocks as transform_blocks
 from .split import disjoint_pairs_split as disjoint_pairs_split

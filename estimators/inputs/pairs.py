@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from estimators.inputs.records import as_records
 from estimators.inputs.texts import TextIndex, check_encodable
 
 # Questions can have 20,000 characters; error messages must stay readable.
@@ -34,7 +35,8 @@ def check_pairs(
     ----------
     pairs : list of tuple, ndarray or frame, shape (n, n_columns)
         Rows of texts, which may be empty texts; frames may be from pandas, polars, pyarrow or
-        anything with ``columns``.
+        anything with ``columns``. `RecordPairs`, and frames with the columns of two records
+        (`record_pairs`), become texts of joined cells.
     n_columns : int, default=2
         Texts per row; 3 if each pair has a hard negative.
     name : str, default="pairs"
@@ -215,6 +217,9 @@ def conflicting_pairs(pairs: Any, y: ArrayLike) -> list[NDArray[np.intp]]:
 
 def _as_table(pairs: Any, n_columns: int, name: str) -> NDArray[np.object_]:
     """Convert any accepted container to an object array; texts are checked later."""
+    records = as_records(pairs) if n_columns == 2 else None
+    if records is not None:
+        return records.texts()
     if hasattr(pairs, "columns"):
         return _frame_table(pairs, n_columns, name)
     if isinstance(pairs, np.ndarray) and pairs.ndim >= 2:

@@ -117,6 +117,9 @@ class Verdict:
         value.
     difference : str
         In which way the texts differ, and by which words; empty for copies.
+    columns : dict of str to (str, str)
+        For pairs of records, both cells of each column. `features` then has one entry per column,
+        with the effect of all its features; its value is that of the feature in brackets.
     """
 
     text1: str
@@ -134,6 +137,7 @@ class Verdict:
     lines: dict[str, FittedLine] = field(default_factory=dict)
     familiarity_limit: float = 0.0
     difference: str = ""
+    columns: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def steps(self, n: int = SHOWN_STEPS) -> list[Step]:
         """Return the steps from the typical pair to this one, strongest inputs first.
@@ -227,7 +231,7 @@ class Verdict:
     def __str__(self) -> str:
         lines = [
             f"{percent(self.probability)} duplicate",
-            *(f"  {_line(text)}" for text in (self.text1, self.text2)),
+            *(f"  {_line(text)}" for text in self._shown_texts()),
             *(f"  {_line(note)}" for note in (self.difference, self.unseen) if note),
             *([f"  {self.familiarity_note}"] if self._unfamiliar else []),
             f"  {percent(self.baseline):>7}  for a typical pair; then, the strongest first:",
@@ -260,6 +264,11 @@ class Verdict:
                 lines.append(f"    {words.truncation}")
         return "\n".join(lines)
 
+    def _shown_texts(self) -> list[str]:
+        if not self.columns:
+            return [self.text1, self.text2]
+        return [f"{name}: {a or '-'} | {b or '-'}" for name, (a, b) in self.columns.items()]
+
     def _repr_html_(self) -> str:
         return verdict_html(self)
 
@@ -284,6 +293,8 @@ def explain_verdicts(
     feature_names: list[str],
     familiarities: NDArray[np.float64] | None = None,
     familiarity_limit: float = 0.0,
+    columns_of_features: list[str] | None = None,
+    cells: list[dict[str, tuple[str, str]]] | None = None,
 ) -> list[Verdict]:
     """Explain the probabilities of a stack of members and features.
 
@@ -309,6 +320,10 @@ def explain_verdicts(
         Similarity of each pair to the training texts.
     familiarity_limit : float, default=0.0
         Texts at or below this familiarity count as unlike the training texts.
+    columns_of_features : list of str, default=None
+        For records, the column of each feature; those of one column share an effect.
+    cells : list of dict of str to (str, str), default=None
+        For records, both cells of each column, one dict per pair.
 
     Returns
     -------
@@ -325,8 +340,15 @@ def explain_verdicts(
     unseen = _unseen_differences(pairs, inputs, inputs_of_copies)
     differences = describe_differences(*pairs.T.tolist())
     n_features = len(feature_names)
-    features = range(len(typical) - n_features, len(typical))
-    groups = [*(columns for _, _, columns in members), *([column] for column in features)]
+    by_name: dict[str, list[int]] = {}
+    for place, name in enumerate(columns_of_features or feature_names, len(typical) - n_features):
+        by_name.setdefault(name, []).append(place)
+    if columns_of_features is not None:
+        feature_names = [
+            name if len(places) == 1 else f"{name} ({_feature(feature_names, places, typical)})"
+            for name, places in by_name.items()
+        ]
+    groups = [*(columns for _, _, columns in members), *by_name.values()]
     effects = shapley_effects(lambda X: _log_odds(probability_of(X)), inputs, typical, groups)
     baseline = float(probability_of(typical[None, :])[0])
     labels = [*(name for name, _, _ in members), *feature_names]
@@ -355,9 +377,15 @@ def explain_verdicts(
                 unseen=unseen[row],
                 familiarity=None if familiarities is None else float(familiarities[row]),
                 familiarity_limit=familiarity_limit,
+                columns={} if cells is None else cells[row],
             )
         )
     return verdicts
+
+
+def _feature(names: list[str], places: list[int], typical: NDArray[np.float64]) -> str:
+    """Return the name of the first feature of a column, without that of the column."""
+    return names[places[0] - len(typical) + len(names)].rpartition(": ")[2]
 
 
 def _unseen_differences(

@@ -5,6 +5,8 @@ from .lexical import LexicalFeatures as LexicalFeatures
 from .pairwise_knn import PairwiseKNNClassifier as PairwiseKNNClassifier
 from .presets import fast_duplicates as fast_duplicates
 from .presets import few_label_duplicates as few_label_duplicates
+from .presets import record_duplicates as record_duplicates
+from .record_features import RecordFeatures as RecordFeatures
 from .stack.encodings import Encodings as Encodings
 from .stack.general_side import FEWEST_PAIRS as FEWEST_PAIRS
 from .stack.general_side import UnfamiliarTextsWarning as UnfamiliarTextsWarning

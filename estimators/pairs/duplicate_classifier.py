@@ -13,7 +13,10 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.inputs import (
+    CELL_END,
     TwoLabels,
+    as_records,
+    as_texts,
     check_pairs,
     check_verbose,
     checked_memory,
@@ -24,6 +27,7 @@ from estimators.inputs import (
 )
 from estimators.pairs.encoder_checks import check_devices, check_encoders
 from estimators.pairs.pair_problem import checked_problem
+from estimators.pairs.record_features import RecordFeatures
 from estimators.pairs.stack.augmentation import near_copies
 from estimators.pairs.stack.cross_fitting import (
     count_steps,
@@ -118,9 +122,11 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         begin with the same frozen encoder share its vectors.
     final_estimator : classifier, default=None
         Must have `predict_proba`, and neither ``class_weight`` nor ``priors``. None: gradient
-        boosting that minimises log loss from 2,000 pairs on, and extremely randomised trees below.
+        boosting that minimises log loss from 2,000 pairs on, and extremely randomised trees below
+        and for records.
     features : {"lexical"}, transformer or None, default="lexical"
-        Maps pairs to further dense features, without labels. "lexical" is `LexicalFeatures`.
+        Maps pairs to further dense features, without labels. "lexical" is `LexicalFeatures`, and
+        `RecordFeatures` for pairs of records. With a transformer, ``members`` may be empty.
     cv : int or splitter, default=5
         Question-disjoint folds; each pair is in one test fold. If a class has fewer than five pairs
         that share no question, there are as many folds as such pairs. A splitter whose folds share
@@ -163,6 +169,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Fitted final model.
     features_ : transformer or None
         Fitted lexical features.
+    columns_ : tuple of str or None
+        Names of the columns of records; None if the pairs are texts.
     feature_names_out_ : list of str
         Names of the final model's inputs, "member: column" first.
     out_of_fold_ : ndarray of float64, shape (n_pairs, n_features)
@@ -187,11 +195,11 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
     If a member fails, a note on its error names it, the finished parts, and their folder.
 
-    The default final models also learn from near copies: pairs of a training text and the same text
-    with a typo or another punctuation mark, labelled as duplicates. Together they have a hundredth
-    of the weight of the training pairs. If a member's similarity rises, the trees never lower the
-    probability; if one text has more numbers, symbols or negations that the other does not have,
-    they never raise it.
+    For texts, the default final models also learn from near copies: pairs of a training text and
+    the same text with a typo or another punctuation mark, labelled as duplicates. Together they
+    have a hundredth of the weight of the training pairs. If a member's similarity rises, the trees
+    never lower the probability; if one text has more numbers, symbols or negations that the other
+    does not have, they never raise it.
 
     Log-odds are those of the final model and, with a share λ, those of the general formula
     (`film.judge.GeneralWeights`), which no label trained; the labels give it an offset and a slope:
@@ -248,8 +256,11 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        pairs : array-like of str, shape (n_pairs, 2)
-            Texts; order within a pair does not matter.
+        pairs : array-like of str, shape (n_pairs, 2), RecordPairs or wide frame
+            Texts; order within a pair does not matter. Records (`RecordPairs`, or a frame that
+            `estimators.inputs.record_pairs` reads) have several columns; the first ones may come
+            from one table and the second ones from another. Members and the general formula read
+            their cells as one text.
         y : array-like of shape (n_pairs,)
             Two classes: numbers, the larger for duplicates, or words such as "match" and
             "nonmatch" (`estimators.inputs.duplicate_class`).
@@ -275,7 +286,14 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         FileNotFoundError, ImportError
             If a member's transformers model is missing; raised before any work.
         """
-        members = checked_members(self.members, set(super().get_params(deep=False)))
+        records = as_records(pairs)
+        columns = None if records is None else records.columns
+        more = None if similar is None else as_records(similar)
+        if more is not None:
+            similar = more.texts(columns)
+        features = checked_features(self.features, columns)
+        alone = hasattr(self.features, "transform")
+        members = checked_members(self.members, set(super().get_params(deep=False)), alone)
         own_folds = check_member_cv(self.member_cv, members)
         memory = checked_memory(self.memory)
         check_devices(members)
@@ -285,8 +303,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         )
         pairs, labels = problem.pairs, problem.labels
         near = checked_neighbourhood(self.neighbourhood, len(pairs))
-        final = checked_final(self.final_estimator, len(pairs), self.random_state)
-        features = checked_features(self.features)
+        final = checked_final(
+            self.final_estimator, len(pairs), self.random_state, records is not None
+        )
         self._check_prior()
         check_verbose(self.verbose)
         splitter = splitter_of(self.cv, self.random_state)
@@ -299,7 +318,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             sliced = {
                 name: take_rows(given, rows, len(pairs)) for name, given in fit_params.items()
             }
-            return self.fit(pairs[rows], np.asarray(y)[rows], similar, **sliced)
+            some = pairs[rows] if records is None else records[rows]
+            return self.fit(some, np.asarray(y)[rows], similar, **sliced)
         most = problem.most_folds()
         if most < 2 and features is not None:
             warnings.warn(
@@ -332,26 +352,27 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
                 plans, problem, near, routed, memory.cache, advance, int(self.verbose)
             )
             inputs = np.column_stack([judged, lexical])
-            columns = [f"{name}: {each}" for name, of in members for each in columns_of(of, near)]
-            columns += names_of_features(features, lexical.shape[1])
+            inputs_of = [f"{name}: {each}" for name, of in members for each in columns_of(of, near)]
+            inputs_of += names_of_features(features, lexical.shape[1])
             copies = None
             stage("near copies", 0)
-            if self.final_estimator is None:
+            if self.final_estimator is None and records is None:
                 copies = near_copies(sorted(set(pairs.flat)), self.random_state)
                 copies = final_inputs(fitted, collections, features, copies, near)
             stage("near copies", COPY_STEPS)
             stage("final model", 0)
-            final = fit_final(final, columns, inputs, labels, copies, routed["final_estimator"])
+            final = fit_final(final, inputs_of, inputs, labels, copies, routed["final_estimator"])
             stage("final model", final_steps)
             stage("training texts", 0)
-            general = GeneralSide(problem, columns, inputs, fitted, near)
+            general = GeneralSide(problem, inputs_of, inputs, fitted, near)
             stage("training texts", text_steps)
 
             self._set_labels(classes, duplicate)
             self.members_ = fitted
             self.final_estimator_ = final
             self.features_ = features
-            self.feature_names_out_ = columns
+            self.columns_ = columns
+            self.feature_names_out_ = inputs_of
             self.out_of_fold_ = inputs
             self.train_prior_ = prior_of(labels, weights)
             self.typical_ = np.median(inputs, axis=0)
@@ -399,6 +420,18 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             self._routing,
         )
 
+    def _texts_of(self, pairs: Any) -> np.ndarray:
+        """Return pairs of texts, those of records with the columns of `fit`."""
+        records, columns = as_records(pairs), getattr(self, "columns_", None)
+        if records is None:
+            return check_pairs(pairs)
+        if columns is None:
+            raise ValueError(
+                f"the model was fitted to pairs of texts, but these are records with the columns "
+                f"{', '.join(records.columns)}: give two texts per pair, or fit it to records"
+            )
+        return records.texts(columns)
+
     def inputs(self, pairs: Any, encodings: Encodings | None = None) -> np.ndarray:
         """Columns of members and features: the final model's inputs.
 
@@ -415,7 +448,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             Columns `feature_names_out_`.
         """
         check_is_fitted(self)
-        pairs, near = check_pairs(pairs), self._neighbourhood
+        pairs, near = self._texts_of(pairs), self._neighbourhood
         encodings = encodings or Encodings()
         fitted = self.members_, self._collections, self.features_
         return final_inputs(*fitted, pairs, near, encodings)
@@ -445,7 +478,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             formula then decides, so that the results are scores rather than probabilities.
         """
         self._check_prior()
-        pairs = check_pairs(pairs)
+        check_is_fitted(self)
+        pairs = self._texts_of(pairs)
         inputs = self._with_general(self.inputs(pairs), pairs)
         if self._general is not None and len(pairs) >= FEWEST_PAIRS:
             warn_of_unfamiliar(inputs[:, -1], "pairs")
@@ -469,7 +503,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if pairs is not None:
-            pairs = check_pairs(pairs)
+            pairs = self._texts_of(pairs)
             inputs = self._with_general(inputs, pairs)
         return self._mixed(inputs, pairs)
 
@@ -527,7 +561,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         from estimators.inspection import explain_verdicts
 
         check_is_fitted(self)
-        pairs, encodings = check_pairs(pairs), Encodings()
+        pairs, encodings = self._texts_of(pairs), Encodings()
         members = with_columns(self.members_, self._neighbourhood)
         names, typical, known = self.feature_names_out_, self.typical_, {}
         inputs, copies = (
@@ -538,15 +572,30 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             names = [*names, *NAMES]
             typical = np.append(typical, np.median(self._general.training, axis=0))
             known = {"familiarities": inputs[:, -1], "familiarity_limit": MOVED}
+        feature_names = names[sum(len(of) for _, _, of in members) :]
+        shown = pairs
+        columns: Any = getattr(self, "columns_", None)
+        if columns is not None:
+            rows = [[text.split(CELL_END) for text in pair] for pair in pairs.tolist()]
+            known["cells"] = [
+                dict(zip(columns, zip(*pair, strict=True), strict=True)) for pair in rows
+            ]
+            if isinstance(self.features_, RecordFeatures):
+                of_columns = self.features_.groups_of_features()
+                known["columns_of_features"] = of_columns + feature_names[len(of_columns) :]
+            texts = [" | ".join(cell for cell in cells if cell) for pair in rows for cells in pair]
+            shown = as_texts(texts).reshape(-1, 2)
         return explain_verdicts(
-            pairs,
-            lambda inputs, of=None: duplicate_column(self._mixed(inputs, of), self),
+            shown,
+            lambda inputs, of=None: duplicate_column(
+                self._mixed(inputs, None if of is None else pairs), self
+            ),
             inputs,
             copies,
             [how.value for how in samenesses(pairs)],
             typical=typical,
             members=members,
-            feature_names=names[sum(len(of) for _, _, of in members) :],
+            feature_names=feature_names,
             **known,
         )
 
@@ -590,7 +639,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         The model keeps 8 bytes per distinct training text, whatever its length.
         """
         check_is_fitted(self)
-        return self._record.knows(check_pairs(pairs))
+        return self._record.knows(self._texts_of(pairs))
 
     def out_of_fold_probabilities(self) -> np.ndarray:
         """Return probabilities of the training pairs by models that did not see their labels.
@@ -627,7 +676,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         self._check_prior()
         record = self._record
-        if not self.members_:
+        if not record.fold_of_row.any():
             raise ValueError(
                 "probabilities out of fold need at least two duplicates and two other pairs that "
                 "share no question: train on more pairs"
@@ -645,7 +694,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
     def _nested_inputs(self) -> np.ndarray:
         record = self._record
-        if record.training is not None:
+        if record.training is not None and self.members_:
             problem, fit_params = record.training
             try:
                 with sklearn.config_context(enable_metadata_routing=self._routing):
@@ -783,7 +832,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         array([0., 0.])
         """
         check_is_fitted(self)
-        pairs = check_pairs(pairs)
+        pairs = self._texts_of(pairs)
         return np.ones(len(pairs)) if self._general is None else self._general.familiarity(pairs)
 
     @property

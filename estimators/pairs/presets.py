@@ -16,6 +16,7 @@ from estimators.inputs import as_texts, check_integer, check_pairs
 from estimators.metric import FILM
 from estimators.pairs.duplicate_classifier import DuplicateClassifier
 from estimators.pairs.lexical import LexicalFeatures
+from estimators.pairs.record_features import RecordFeatures
 from estimators.pairs.word_differences import WordDifferences
 from film.text import normalize_text, token_text
 
@@ -66,6 +67,49 @@ def fast_duplicates(
         neighbourhood=neighbourhood,
         random_state=random_state,
         **params,
+    )
+
+
+def record_duplicates(
+    *, kinds: dict[str, str] | None = None, random_state: int = 0, **params: Any
+) -> DuplicateClassifier:
+    """Make a classifier of pairs of records, which have several columns.
+
+    Parameters
+    ----------
+    kinds : dict of str to str, default=None
+        Kind of some columns, as in `RecordFeatures`; others are recognised.
+    random_state : int, default=0
+        Seed.
+    **params : dict
+        Further parameters of `DuplicateClassifier`, such as ``prior``, ``cv``, ``verbose``.
+
+    Returns
+    -------
+    classifier : DuplicateClassifier
+        Not fitted yet. It has no members: the default final model learns from
+        `RecordFeatures`. It takes `RecordPairs`, or a frame with the columns of both records
+        (`estimators.inputs.record_pairs`).
+
+    See Also
+    --------
+    fast_duplicates : For pairs of texts.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from estimators import record_duplicates
+    >>> frame = pd.DataFrame({"name_l": ["Ann Lee", "Bo Li", "Cy Ho", "Di Ma"] * 5,
+    ...     "age_l": [31, 40, 22, 57] * 5, "age_r": [31, 40, 60, 18] * 5,
+    ...     "name_r": ["Lee, Ann", "B. Li", "Flo Po", "Gus Ito"] * 5})
+    >>> model = record_duplicates(cv=2).fit(frame, [1, 1, 0, 0] * 5)
+    >>> model.columns_
+    ('name', 'age')
+    >>> model.predict(frame[:4])
+    array([1, 1, 0, 0])
+    """
+    return DuplicateClassifier(
+        [], features=RecordFeatures(kinds), random_state=random_state, **params
     )
 
 

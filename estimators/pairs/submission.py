@@ -15,7 +15,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from estimators.inputs import check_pairs, duplicate_column
+from estimators.inputs import as_records, check_pairs, duplicate_column
 from estimators.pairs.stack.general_side import (
     FEWEST_PAIRS,
     UnfamiliarTextsWarning,
@@ -67,7 +67,7 @@ def duplicate_probabilities(
     >>> duplicate_probabilities(model, [("a", "b"), ("c", "d")])
     array([0.5, 0.5])
     """
-    pairs = check_pairs(pairs)
+    pairs = as_records(pairs) or check_pairs(pairs)
     probabilities = np.empty(len(pairs))
     for start in range(0, len(pairs), BLOCK):
         some = pairs[start : start + BLOCK]

@@ -41,6 +41,8 @@ from estimators import (
     PairTeacher,
     PairwiseKNNClassifier,
     RCMDRegressor,
+    RecordFeatures,
+    RecordPairs,
     SentenceEncoder,
     StaticEncoder,
     SurrogateRegressor,
@@ -52,6 +54,7 @@ from estimators import (
     Triplets,
     WordDifferences,
     load_model,
+    record_duplicates,
     save_model,
 )
 from film.datasets import make_question_pairs
@@ -106,12 +109,19 @@ def _kinds() -> dict[str, Kind]:
     wrong = 1 - data.y[:-1], np.zeros(50), [None] * 50, np.arange(50), None
     bad_labels = [1, 0, 0], [1, 1, 1, 1], SCORES, None
     no_scores = SCORES[:-1], [1.0] * 4, [np.nan] * 4, "4321"
+    records = RecordPairs(
+        {"name": data.pairs[:, 0], "size": np.arange(50), "seen": ["2020-01-05"] * 50},
+        {"name": data.pairs[:, 1], "size": np.arange(50) + data.y, "seen": ["5.1.2020", ""] * 25},
+    )
+    bad_records = {"left_a": ["a"], "right_a": ["b"], "right_c": ["c"]}, [("a", None)], "a b", None
     triplets = Triplets(X, triplets_from_labels(labels, n_random=2, random_state=0))
     return {
         "matrix": Kind(X, labels, X[:7] + 1, (holed, X[:0], None), (labels[:-1], None, X)),
         "triplets": Kind(triplets, None, X[:7] + 1, (Triplets(holed, triplets.triplets), None)),
         "pairs": Kind(data.pairs, None, asked, bad),
         "labelled": Kind(data.pairs, data.y, asked, bad, wrong),
+        "record pairs": Kind(records, None, records[:7], bad_records),
+        "labelled records": Kind(records, data.y, records[:7], bad_records, wrong),
         "scored": Kind(objects(PAIRS), np.array(SCORES), objects(PAIRS[::-1]), bad, no_scores),
         "labelled texts": Kind(
             objects(PAIRS), np.array([1, 0, 0, 1]), short[::-2], bad, bad_labels
@@ -155,6 +165,10 @@ LAWS = {
     "FILM triplets": Law(FILM(3, rank=5, random_state=0), "triplets", "transform"),
     "LexicalFeatures": Law(LexicalFeatures(), "pairs", "transform"),
     "WordDifferences": Law(WordDifferences(), "pairs", "transform"),
+    "RecordFeatures": Law(RecordFeatures(), "record pairs", "transform"),
+    "DuplicateClassifier of records": Law(
+        record_duplicates(cv=2), "labelled records", "predict_proba predict inputs out_of_fold_"
+    ),
     "PairwiseKNNClassifier": Law(
         PairwiseKNNClassifier(SPACE, 3, cv=2), "labelled", "predict_proba predict"
     ),

@@ -21,6 +21,7 @@ from estimators.cli.options import (
     model_option,
     pair_options,
     prior_option,
+    record_options,
     report_format_option,
 )
 from estimators.cli.writing import check_places, note_written, out_option, write_report
@@ -47,6 +48,7 @@ IMAGES = (".png", ".svg", ".pdf")
 )
 @click.argument("pairs", type=FILE, metavar="PAIRS")
 @pair_options
+@record_options
 @label_option
 @model_option()
 @prior_option(
@@ -72,6 +74,8 @@ def evaluate(
     pairs: str,
     text1: str | None,
     text2: str | None,
+    left: str | None,
+    right: str | None,
     label: str | None,
     model: str,
     prior: float | None,
@@ -94,8 +98,9 @@ def evaluate(
     if html is not None:
         import_pyplot()
     classifier = reading.open_model(model, device)
-    labelled = reading.read_labelled_pairs(pairs, text1, text2, label, encoding)
-    _, _, texts, y = labelled
+    sides = left, right
+    labelled = reading.read_labelled_pairs(pairs, text1, text2, label, encoding, sides, classifier)
+    texts, y = labelled.pairs, labelled.y
     if precision is not None or html is not None:
         labelled.check_labels("--html" if precision is None else "--precision")
     _note_on_known(classifier, texts)

@@ -18,6 +18,7 @@ from estimators.cli.options import (
     html_option,
     model_option,
     pair_options,
+    record_options,
     report_format_option,
 )
 from estimators.cli.regressors import FolderModel, checked_folder
@@ -46,6 +47,7 @@ PAGE_PAIRS = 1000
 @click.argument("pairs", type=FILE, metavar="PAIRS", required=False)
 @click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, instead of a table.")
 @pair_options
+@record_options
 @model_option("A model file of film train, or the folder of a model that gives similarities.")
 @contexts_option
 @out_option
@@ -63,6 +65,8 @@ def explain(
     text_pair: tuple[str, str] | None,
     text1: str | None,
     text2: str | None,
+    left: str | None,
+    right: str | None,
     model: str,
     contexts: int | None,
     out: str | None,
@@ -90,7 +94,7 @@ def explain(
     classifier = None if folder else reading.open_model(model, device)
     if pairs is not None:
         table = reading.open_table(pairs, encoding)
-        texts = reading.pairs_of(table, text1, text2)
+        texts = reading.pairs_for(classifier, table, text1, text2, (left, right))
     else:
         texts = np.empty((1, 2), dtype=object)
         texts[0] = _checked(text_pair)

@@ -19,6 +19,7 @@ from estimators.cli.options import (
     device_option,
     model_option,
     pair_options,
+    record_options,
 )
 from estimators.cli.regressors import FolderModel, checked_folder
 from estimators.cli.writing import (
@@ -40,6 +41,7 @@ from estimators.cli.writing import (
 )
 @click.argument("pairs", type=FILE, metavar="PAIRS")
 @pair_options
+@record_options
 @model_option(
     "A model file of film train, or the folder of a model that gives similarities. Default: the "
     "general score, which needs no labels.",
@@ -68,6 +70,8 @@ def score(
     pairs: str,
     text1: str | None,
     text2: str | None,
+    left: str | None,
+    right: str | None,
     model: str | None,
     encoder: str,
     contexts: int | None,
@@ -109,7 +113,7 @@ def score(
     )
 
     table = reading.open_table(pairs, encoding)
-    texts = reading.pairs_of(table, text1, text2)
+    texts = reading.pairs_for(classifier, table, text1, text2, (left, right))
     familiar = None if classifier is None else classifier.familiarity(texts)
     calibrated = familiar is not None and not are_unfamiliar(familiar)
     if familiar is not None and len(texts) < FEWEST_PAIRS:

@@ -25,17 +25,19 @@ from estimators.cli.options import (
     model_option,
     pair_options,
     prior_option,
+    record_options,
     seed_option,
     text_column_option,
 )
 from estimators.cli.writing import check_places, note_written
 from estimators.encoders import DTYPES, NO_ENCODER, AnyEncoder
 from estimators.inputs import usable_folds
-from estimators.pairs import accurate_duplicates, fast_duplicates
+from estimators.pairs import accurate_duplicates, fast_duplicates, record_duplicates
 from estimators.persistence import save_model
 from film.pairs import calibration_error, shift_prior
 
 _OF_DUPLICATES = ("more_duplicates", "corpus", "text", "prior", "rank", "folds")
+_OF_TEXTS = ("more_duplicates", "corpus", "text", "rank", "encoder", "accurate")
 _OF_SURROGATES = ("scratch", "score_range")
 _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
 """Options of some kinds of model alone, by their arguments."""
@@ -52,6 +54,7 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
 )
 @click.argument("pairs", type=FILE, metavar="PAIRS")
 @pair_options
+@record_options
 @label_option
 @model_option("Where the model is saved.")
 @click.option(
@@ -152,6 +155,8 @@ def train(
     pairs: str,
     text1: str | None,
     text2: str | None,
+    left: str | None,
+    right: str | None,
     label: str | None,
     model: str,
     more_duplicates: str | None,
@@ -176,6 +181,9 @@ def train(
     encoding: str | None,
 ) -> None:
     """Learn from a table of PAIRS that are labelled 1 (duplicates) or 0, and save a model.
+
+    A pair is two texts, or two records: rows of several columns such as left_name, left_price,
+    right_name and right_price, which are compared column by column.
 
     Reports on standard error how good the model is on pairs whose questions it has not seen.
     """
@@ -220,9 +228,11 @@ def train(
         _check_folder(cache)
         kept += f"; finished folds are in {cache}: run the same command to continue"
     leaves(kept)
-    labelled = reading.read_labelled_pairs(pairs, text1, text2, label, encoding)
+    labelled = reading.read_labelled_pairs(pairs, text1, text2, label, encoding, (left, right))
     labelled.check_labels("training")
-    table, _, texts, y = labelled
+    table, _, texts, y, records = labelled
+    if records is not None:
+        _check_for_records()
     usable = usable_folds(texts, y, folds, seed)
     if usable < folds:
         remedy = f"give --folds {usable}" if usable else "two folds are too many already: give"
@@ -244,6 +254,9 @@ def train(
         place = None if cache is None else os.path.join(cache, "encodings")
         options |= {"max_length": max_length, "device": device, "dtype": dtype}
         classifier = accurate_duplicates(encoder=start, cache=place, **options)
+    elif records is not None:
+        del options["rank"], options["corpus"]
+        classifier = record_duplicates(**options)
     else:
         classifier = fast_duplicates(**options)
         name = chosen_encoder(encoder, len(set(texts.flat)))
@@ -251,7 +264,12 @@ def train(
             classifier.members.append(("cosine", AnyEncoder(name)))
     similar = _similar(more_duplicates, text1, text2, label, encoding)
     note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")
-    classifier.fit(texts, y, similar)
+    classifier.fit(texts if records is None else records, y, similar)
+    if records is not None:
+        features: Any = classifier.features_
+        kinds = features.kinds_
+        compared = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
+        note(f"columns compared: {compared}")
     more = 0 if similar is None else len(similar)
     files = [os.path.basename(path) for path in (pairs, more_duplicates, corpus) if path]
     metadata = {
@@ -298,6 +316,17 @@ def _check_kind(surrogate: bool, accurate: bool) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} {fault}")
     if context.params["scratch"] and context.params["start"]:
         raise click.UsageError("give --start or --scratch, not both")
+
+
+def _check_for_records() -> None:
+    """Raise if an option is for pairs of texts alone."""
+    context = click.get_current_context()
+    for name in _OF_TEXTS:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is for pairs of texts, and PAIRS holds records of "
+                "several columns; leave it out, or name two columns by --text1 and --text2"
+            )
 
 
 def _out_of_fold(classifier: Any, y: np.ndarray) -> dict[str, Any]:

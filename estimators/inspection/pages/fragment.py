@@ -84,7 +84,7 @@ def verdict_html(verdict: Any) -> str:
         f"<p>{escaped(name)}</p>{explanation_html(explanation, False)}"
         + (f"<p>{escaped(note)}</p>" if (note := verdict.line_note(name)) else "")
         for name, explanation in verdict.words.items()
-    ] or [f"<p>{escaped(verdict.text1)}<br>{escaped(verdict.text2)}</p>"]
+    ] or [_texts(verdict)]
     terms = [
         f"<p>{escaped(name)}: "
         + ", ".join(f"<bdi>{escaped(term)}</bdi> ({weight:+.2f})" for term, weight in weighed)
@@ -97,6 +97,15 @@ def verdict_html(verdict: Any) -> str:
         f"<div><p><b>{percent(verdict.probability)} duplicate</b></p>{notes}{''.join(words)}"
         f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>{''.join(terms)}</div>"
     )
+
+
+def _texts(verdict: Any) -> str:
+    """Return both texts, those of records as a table of their columns."""
+    if not verdict.columns:
+        return f"<p>{escaped(verdict.text1)}<br>{escaped(verdict.text2)}</p>"
+    rows = (_row(name, *cells) for name, cells in verdict.columns.items())
+    head = _row("Column", "First record", "Second record", tag="th")
+    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def _row(*cells: str, tag: str = "td", inside: str = "{}") -> str:

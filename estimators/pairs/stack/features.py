@@ -8,15 +8,21 @@ import numpy as np
 
 from estimators.inputs import as_texts, check_choice, cloned
 from estimators.pairs.lexical import LexicalFeatures
+from estimators.pairs.record_features import RecordFeatures
 
 
-def checked_features(features: Any) -> Any:
-    """Return the unfitted transformer of the parameter ``features``, None for None."""
+def checked_features(features: Any, columns: tuple[str, ...] | None = None) -> Any:
+    """Return the unfitted transformer of the parameter ``features``, None for None.
+
+    Pairs of records have ``columns``; those of texts have None.
+    """
     if isinstance(features, str):
         check_choice("features", features, ("lexical",))
-        return LexicalFeatures()
+        return LexicalFeatures() if columns is None else RecordFeatures(columns=columns)
     if features is not None and not hasattr(features, "transform"):
         raise TypeError(f"features={features!r} must be 'lexical', None, or a transformer of pairs")
+    if isinstance(features, RecordFeatures):
+        return RecordFeatures(features.kinds, columns or features.columns)
     return None if features is None else cloned("features", features)
 
 

@@ -21,10 +21,15 @@ EMBEDDER_COLUMNS = ("cosine", "rank from the nearer side", "rank from the farthe
 PREDICTOR_COLUMNS = ("verdict",)
 
 
-def checked_members(members: Any, parameters: set[str]) -> list[tuple[str, Any]]:
-    """Return unfitted copies of named members; names must differ from those of parameters."""
+def checked_members(
+    members: Any, parameters: set[str], may_lack: bool = False
+) -> list[tuple[str, Any]]:
+    """Return unfitted copies of named members; names must differ from those of parameters.
+
+    There must be one, unless they ``may_lack``.
+    """
     example = 'give a list such as [("film", make_pipeline(TfidfVectorizer(), FILM()))]'
-    if not isinstance(members, list) or not members:
+    if not isinstance(members, list) or not (members or may_lack):
         raise TypeError(f"members={members!r} is not a list of (name, estimator): {example}")
     names: set[str] = set()
     for entry in members:
@@ -184,10 +189,9 @@ def member_diagram(members: list[tuple[str, Any]], final: Any) -> Any:
         from sklearn.utils._estimator_html_repr import (  # pyright: ignore[reportMissingImports]
             _VisualBlock,
         )
-    names, parts = map(list, zip(*members, strict=True))
+    names, parts = [name for name, _ in members], [member for _, member in members]
     shown = "boosted or extremely randomised trees" if final is None else final
-    blocks = (
-        _VisualBlock("parallel", parts, names=names, dash_wrapped=False),
-        _VisualBlock("parallel", [shown], names=["final_estimator"], dash_wrapped=False),
-    )
+    blocks = [_VisualBlock("parallel", [shown], names=["final_estimator"], dash_wrapped=False)]
+    if members:
+        blocks.insert(0, _VisualBlock("parallel", parts, names=names, dash_wrapped=False))
     return _VisualBlock("serial", blocks, dash_wrapped=False)

@@ -1,0 +1,102 @@
+import json
+
+import numpy as np
+import pytest
+
+from estimators import load_model
+from tests.estimators.cli.commands import refused, run
+from tests.estimators.pairs.test_record_features import products
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("records")
+    frame, y = products(160)
+    frame.insert(0, "left_id", [f"a{n}" for n in range(160)])
+    frame.insert(5, "right_id", [f"b{n}" for n in range(160)])
+    frame.assign(label=y, note="seen").to_csv(folder / "train.csv", index=False)
+    test, truth = products(60, seed=1)
+    test.assign(label=truth).to_csv(folder / "labelled.csv", index=False)
+    test.to_csv(folder / "test.csv", index=False)
+    renamed = {c: f"{c.split('_')[1]}.{c[0]}" for c in test}
+    test.rename(columns=renamed)[sorted(renamed.values())].to_csv(folder / "dots.csv", index=False)
+    ran = run("train", folder / "train.csv", "-m", folder / "m.film", "--folds", 3)
+    assert ran.code == 0, ran.err
+    (folder / "train.err").write_text(ran.err, encoding="utf-8")
+    return folder
+
+
+def test_sides_are_found_and_kinds_are_told(place):
+    told = (place / "train.err").read_text(encoding="utf-8")
+    assert "columns compared: title (text), model (code), price (number), seen (date)" in told
+    assert "out of fold" in told
+    assert load_model(place / "m.film").columns_ == ("title", "model", "price", "seen")
+
+
+def test_a_saved_model_scores_records_in_any_order_of_columns(place):
+    first = run("score", place / "test.csv", "-m", place / "m.film")
+    assert first.code == 0, first.err
+    p = np.array([float(row["probability"]) for row in first.rows])
+    truth = products(60, seed=1)[1]
+    assert ((p > 0.5) == truth).mean() > 0.9
+    other = run(
+        "score", place / "dots.csv", "-m", place / "m.film", "--left", ".l", "--right", ".r"
+    )
+    assert other.code == 0, other.err
+    assert [row["probability"] for row in other.rows] == [row["probability"] for row in first.rows]
+
+
+def test_evaluate_measures_a_model_of_records(place):
+    ran = run("evaluate", place / "labelled.csv", "-m", place / "m.film", "--format", "json")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["accuracy"] > 0.9
+
+
+def test_explain_shows_columns_side_by_side_with_what_each_adds(place):
+    ran = run("explain", place / "test.csv", "-m", place / "m.film", "--format", "jsonl")
+    assert ran.code == 0, ran.err
+    verdict = ran.records[1]
+    assert list(verdict["columns"]) == ["title", "model", "price", "seen"]
+    left, right = verdict["columns"]["seen"]
+    assert (left, right) == ("2020-01-05", "05/01/2020")
+    assert [one["name"].partition(" (")[0] for one in verdict["features"]].count("seen") == 1
+    text = run("explain", place / "test.csv", "-m", place / "m.film").out
+    assert "seen: 2020-01-05 | 05/01/2020" in text
+    assert "\\x1f" not in text
+    assert "\x1f" not in text
+
+
+REFUSED = {
+    ("--left", "left_"): "give both --left and --right",
+    ("--left", "a_", "--right", "b_"): "no column is on both sides by --left a_ and --right b_",
+    ("--left", "left_", "--right", "right_", "-1", "left_title", "-2", "right_title"): (
+        "are for pairs of texts; leave them out for records"
+    ),
+    ("--corpus", "train.csv"): "--corpus is for pairs of texts, and PAIRS holds records",
+    ("--encoder", "none"): "--encoder is for pairs of texts",
+}
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED.items())
+def test_wrong_options_are_refused(place, options, message):
+    assert message in refused("train", place / "train.csv", "-m", place / "x.film", *options)
+
+
+def test_a_column_on_one_side_is_named(place, tmp_path):
+    table = (place / "train.csv").read_text(encoding="utf-8").replace("right_price", "cost", 1)
+    path = tmp_path / "t.csv"
+    path.write_text(table, encoding="utf-8")
+    said = refused("train", path, "-m", tmp_path / "x.film")
+    assert "column 'left_price' is on one side only (1 such)" in said
+    said = refused("score", path, "-m", place / "m.film")
+    assert "column 'price', which the model compares, is not there on both sides" in said
+
+
+def test_two_named_columns_are_compared_as_texts(place, tmp_path):
+    names = "-1", "left_title", "-2", "right_title"
+    ran = run("train", place / "train.csv", "-m", tmp_path / "t.film", *names, "--folds", 2)
+    assert ran.code == 0, ran.err
+    assert load_model(tmp_path / "t.film").columns_ is None
+    sides = "--left", "left_", "--right", "right_"
+    said = refused("score", place / "test.csv", "-m", tmp_path / "t.film", *sides)
+    assert "are for a model that film train fitted to records" in said
