@@ -18,3 +18,5 @@ from .meaning import UNRELATED_TEXTS as UNRELATED_TEXTS
 from .meaning import base_cosine as base_cosine
 from .meaning import centred_cosines as centred_cosines
 from .neighbours import neighbour_features as neighbour_features
+from .review import Review as Review
+from .review import ReviewEstimate as ReviewEstimate

@@ -182,24 +182,60 @@ def expected_precision(
     >>> 0.1 < expected.best_threshold < 0.8, round(expected.at(0.5)["precision"], 1)
     (True, 1.0)
     """
+    x, rounds = _placed(pairs, scores)
+    kept = (scores < 1) & (x >= _EDGES[0])
+    cases, weights = _weighed_cases(x[kept], rounds[kept], two_tables)
+    if one_to_one:
+        kept &= rounds == 0
+    return _by_threshold(x[kept], rounds[kept], cases, weights)
+
+
+def chances_by_case(
+    pairs: NDArray[np.intp], scores: Floats, *, two_tables: bool = False
+) -> tuple[NDArray[np.intp], Floats, Floats]:
+    """Estimate, without labels, the share of duplicates among pairs of about equal scores.
+
+    Parameters
+    ----------
+    pairs, scores, two_tables
+        As in `expected_precision`, without copies.
+
+    Returns
+    -------
+    cells : ndarray of int, shape (n,)
+        Number of the cell of each pair. All pairs of a cell are of one round, and have scores
+        between the same two of 0, 0.01, …, 1.
+    chances : ndarray of float64, shape (n_cases, n_cells)
+        Share of duplicates in each cell, by every relation of scores to duplicates that is weighed.
+    weights : ndarray of float64, shape (n_cases,)
+        Weights of these relations; they sum to 1.
+    """
+    x, rounds = _placed(pairs, scores)
+    kept = x >= _EDGES[0]
+    cases, weights = _weighed_cases(x[kept], rounds[kept], two_tables)
+    _, cells, means, of_round = _cells(x, rounds)[:4]
+    return cells, expit(cases.log_odds(means, of_round)), weights
+
+
+def _placed(pairs: NDArray[np.intp], scores: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """Return the log-odds and the round of each pair."""
     x = logit(np.clip(scores, 1e-9, 1 - 1e-9))
     likely = np.flatnonzero(x >= _EDGES[0])
     rounds = np.full(len(pairs), N_ROUNDS)
     rounds[likely] = matching_rounds(pairs[likely], scores[likely], N_ROUNDS)
-    kept = (scores < 1) & (x >= _EDGES[0])
-    counts = np.array(
-        [np.histogram(x[kept & (rounds == k)], _EDGES)[0] for k in range(N_ROUNDS)], dtype=float
-    )
+    return x, rounds
+
+
+def _weighed_cases(x: Floats, rounds: NDArray[np.intp], two_tables: bool) -> tuple[_Cases, Floats]:
+    """Weigh the cases by the counts of scores in each round, and by what is usual."""
+    counts = np.array([np.histogram(x[rounds == k], _EDGES)[0] for k in range(N_ROUNDS)])
     cases = _cases(two_tables)
     usual = _normalized(cases.log_prior)
-    weights = usual
-    if kept.any():
-        likelihood = _log_likelihood(counts, cases)
-        learned = _normalized(cases.log_prior + likelihood)
-        weights = (1 - FALLBACK) * learned + FALLBACK * usual
-    if one_to_one:
-        kept &= rounds == 0
-    return _by_threshold(x[kept], rounds[kept], cases, weights)
+    if not len(x):
+        return cases, usual
+    likelihood = _log_likelihood(counts.astype(float), cases)
+    learned = _normalized(cases.log_prior + likelihood)
+    return cases, (1 - FALLBACK) * learned + FALLBACK * usual
 
 
 def matching_rounds(pairs: NDArray[np.intp], scores: Floats, n_rounds: int) -> NDArray[np.intp]:
@@ -339,14 +375,9 @@ def _by_threshold(
     x: Floats, rounds: NDArray[np.intp], cases: _Cases, weights: Floats
 ) -> ExpectedPrecision:
     """Sum the probabilities of pairs from each threshold on, and weigh the cases."""
-    # Pairs of one round that lie between two thresholds count as their mean.
-    lines = np.concatenate([[-np.inf], logit(_THRESHOLDS), [np.inf]])
-    cell = (np.searchsorted(lines, x, side="right") - 1) * (N_ROUNDS + 1) + rounds
-    used, where, n = np.unique(cell, return_inverse=True, return_counts=True)
-    means = np.bincount(where, x, minlength=len(used)) / n
-    expected = expit(cases.log_odds(means, used % (N_ROUNDS + 1))) * n
-    row = used // (N_ROUNDS + 1)
-    from_here = row >= np.arange(len(lines) - 1)[:, None]
+    row, _, means, of_round, n = _cells(x, rounds)
+    expected = expit(cases.log_odds(means, of_round)) * n
+    from_here = row >= np.arange(len(_THRESHOLDS) + 1)[:, None]
     true = expected @ from_here.T
     n_pairs = from_here @ n
     with np.errstate(invalid="ignore"):
@@ -364,6 +395,21 @@ def _by_threshold(
         np.column_stack([recall_low, recall_high]),
         f1,
     )
+
+
+def _cells(
+    x: Floats, rounds: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.intp]]:
+    """Put pairs of one round that lie between two thresholds into one cell.
+
+    Returns the number of thresholds up to each cell, the cell of each pair, and the mean log-odds,
+    the round and the number of pairs of each cell.
+    """
+    lines = np.concatenate([[-np.inf], logit(_THRESHOLDS), [np.inf]])
+    cell = (np.searchsorted(lines, x, side="right") - 1) * (N_ROUNDS + 1) + rounds
+    used, where, n = np.unique(cell, return_inverse=True, return_counts=True)
+    means = np.bincount(where, x, minlength=len(used)) / np.maximum(n, 1)
+    return used // (N_ROUNDS + 1), where, means, used % (N_ROUNDS + 1), n
 
 
 def _quantiles(values: Floats, weights: Floats) -> Floats:
