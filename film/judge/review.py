@@ -22,17 +22,17 @@ N_STRATA = 5
 """Strata from the threshold on, and as many below."""
 
 SPREADS = np.array([0.3, 0.6, 1.0, 1.6, 2.5])
-"""How far the log-odds of strata may be off those that are expected without labels."""
+"""How far the log-odds of a stratum may be off those that are expected without labels."""
 
-SURE, KEPT, WIDER = 1.0, (0.6, 0.7), 0.3
+FREEDOM = 4
+"""Degrees of freedom of t for their deviations: of each spread equally often."""
+
+SURE, KEPT, WIDER = 1.0, (0.45, 0.7), 0.3
 """Beyond log-odds of ±`SURE`, expectations are cut to this share, of likely and of unlikely pairs,
 and for each unit the spread grows by this share: tables have pairs that no score explains."""
 
-FREEDOM = 4
-"""Degrees of freedom of t for the deviation of a stratum."""
-
-_STEPS = np.linspace(-4, 4, 17)
-"""Deviations of a stratum that are weighed, in spreads."""
+_STEPS = np.linspace(-7, 7, 29)
+"""Deviations of a stratum that are weighed."""
 
 N_DRAWS = 4000
 LEVEL = 0.95
@@ -111,10 +111,10 @@ class Review:
 
     The log-odds of p_h, the share of duplicates in a stratum, are those of a relation of scores to
     duplicates, as `film.judge.expected_precision` weighs them without labels, drawn towards ±1,
-    plus a deviation with a t distribution. Relations and the spread of deviations are weighed again
-    by the answers, so where the scores mislead, the spread is wide and each stratum is what its
-    answers say. The pairs without an answer are binomial. Intervals are the shortest that hold 95 %
-    of 4,000 draws. Their coverage is measured in ``benchmarks/review.py``.
+    plus a deviation with a mixture of t distributions. Relations are weighed again by the answers,
+    and where the scores mislead, each stratum is what its answers say. The pairs without an answer
+    are binomial. Intervals are the shortest that hold 95 % of 4,000 draws. Their coverage is
+    measured in ``benchmarks/review.py``.
 
     O(n log n) to begin with. A question or an estimate takes some 50 ms, whatever n.
 
@@ -166,11 +166,10 @@ class Review:
             np.abs(expected) - (1 - np.where(expected > 0, *KEPT)) * beyond
         )
         self._widths = 1 + WIDER * beyond
-        moved = self._log_odds[..., None] + self._widths[..., None] * (
-            SPREADS[:, None, None, None] * _STEPS
-        )
+        moved = self._log_odds[..., None] + self._widths[..., None] * _STEPS
         self._log_p, self._log_q = log_expit(moved), log_expit(-moved)
-        self._log_prior = -(FREEDOM + 1) / 2 * np.log1p(_STEPS**2 / FREEDOM)
+        density = (1 + (_STEPS / SPREADS[:, None]) ** 2 / FREEDOM) ** (-(FREEDOM + 1) / 2)
+        self._log_prior = np.log((density / SPREADS[:, None]).sum(axis=0))
         by_order = np.lexsort((order, self.strata))
         self._queues = np.split(by_order, np.cumsum(self.sizes)[:-1])
         self._rank = np.empty(len(by_order), dtype=np.intp)
@@ -293,16 +292,14 @@ class Review:
         each = np.exp(log_each - top)
         total = each.sum(axis=-1)
         log_weights = self._log_weights + (np.log(total) + top[..., 0]).sum(axis=-1)
-        weights = np.exp(log_weights - log_weights.max()).ravel()
+        weights = np.exp(log_weights - log_weights.max())
         rng = np.random.default_rng(0)
-        drawn = rng.choice(len(weights), N_DRAWS, p=weights / weights.sum())
-        which = np.unravel_index(drawn, log_weights.shape)
-        below = np.cumsum(each[which], axis=-1)
-        aim = rng.random((N_DRAWS, len(n), 1)) * total[which][..., None]
+        case = rng.choice(len(weights), N_DRAWS, p=weights / weights.sum())
+        below = np.cumsum(each, axis=-1)[case]
+        aim = rng.random((N_DRAWS, len(n), 1)) * total[case][..., None]
         place = np.minimum((below < aim).sum(axis=-1), len(_STEPS) - 1)
         step = _STEPS[place] + (rng.random(place.shape) - 0.5) * (_STEPS[1] - _STEPS[0])
-        of_spread, case = which
-        return expit(self._log_odds[case] + SPREADS[of_spread][:, None] * self._widths[case] * step)
+        return expit(self._log_odds[case] + self._widths[case] * step)
 
     def _summary(self, counts: _Counts) -> ReviewEstimate:
         rng = np.random.default_rng(1)

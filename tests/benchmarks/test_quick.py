@@ -16,6 +16,7 @@ RUNS = {
     "intents": "--quick --data {data}",
     "general": "--quick",
     "thresholds": "--quick",
+    "review": "--quick",
     "few_labels": "--quick",
     "encoders": "--quick --data {data} --encoder {model}",
     "corpus": "--quick --size 400 --only planted groups",
