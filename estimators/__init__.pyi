@@ -31,6 +31,7 @@ from .pairs import fast_duplicates as fast_duplicates
 from .pairs import few_label_duplicates as few_label_duplicates
 from .pairs import record_duplicates as record_duplicates
 from .pairs import suggest_pairs as suggest_pairs
+from .pairs import suspicious_labels as suspicious_labels
 from .persistence import load_model as load_model
 from .persistence import read_metadata as read_metadata
 from .persistence import save_model as save_model
