@@ -15,7 +15,8 @@ COMMANDS = {
     "train": "Learn from labelled pairs.",
     "score": "Score pairs: the probability that they mean the same.",
     "duplicates": "Find the duplicates in a table.",
-    "label": "Label pairs that represent a table.",
+    "review": "Answer questions about pairs, and learn how precise a threshold is.",
+    "check": "List the labels that are probably wrong.",
     "explain": "Explain the scores of pairs.",
     "evaluate": "Measure a model on labelled pairs.",
     "submit": "Write a submission for Kaggle.",
@@ -24,6 +25,8 @@ COMMANDS = {
     "info": "Show what a model file contains.",
 }
 """What each command does, by name: its function has that name in the module of that name."""
+
+EARLIER_NAMES = {"label": "review"}
 
 EPILOG = """\b
 Start without labels:
@@ -49,6 +52,7 @@ class LazyApplication(Application):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command."""
+        cmd_name = EARLIER_NAMES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS:
             return None
         return getattr(importlib.import_module(f"estimators.cli.commands.{cmd_name}"), cmd_name)

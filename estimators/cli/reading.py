@@ -413,7 +413,7 @@ def open_model(path: str, device: str | None = None) -> Any:
     if not isinstance(model, DuplicateClassifier) or not hasattr(model, "members_"):
         raise Failure(
             f"{path} holds a {type(model).__name__} that cannot score pairs; give a model that "
-            "film train or film label wrote"
+            "film train or film review wrote"
         )
     return model
 

@@ -53,7 +53,7 @@ def load_folder(path: str, device: str | None = None) -> Any:
     except FileNotFoundError as error:
         raise Failure(
             f"--model {path} is a folder without a model ({error}); give a model that film train, "
-            "film label or film contexts wrote"
+            "film review or film contexts wrote"
         ) from error
     if kind not in _ROOMS:
         raise Failure(

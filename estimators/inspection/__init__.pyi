@@ -18,6 +18,7 @@ from .pages.page import duplicates_page as duplicates_page
 from .pages.page import explanations_page as explanations_page
 from .pages.page import write_page as write_page
 from .pages.shown_words import shown_words as shown_words
+from .pages.suspicious import suspicious_page as suspicious_page
 from .printable import percent as percent
 from .printable import printable_text as printable_text
 from .segmentation import split_words as split_words

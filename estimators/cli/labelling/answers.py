@@ -1,4 +1,4 @@
-"""The file of answers that ``film label`` keeps."""
+"""The file of answers that ``film review`` keeps."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Answers:
                 self._lock.acquire()
             except Timeout as error:
                 raise Failure(
-                    f"{self.path} has been locked by another session of film label for more than "
+                    f"{self.path} has been locked by another session of film review for more than "
                     f"{LOCK_SECONDS:g} seconds; if that session hangs, end it, and run the "
                     "command again"
                 ) from error

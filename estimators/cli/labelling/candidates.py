@@ -1,20 +1,68 @@
-"""Candidate pairs for labelling."""
+"""Candidate pairs for a review."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import NamedTuple
 
 import click
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.cli import reading
-from estimators.cli.console import Failure, verbosity
-from estimators.cli.labelling.answers import Key, pair_key
+from estimators.cli.console import Failure, note, verbosity
+from estimators.cli.labelling.answers import Key
 from estimators.cli.options import NO_ENCODER, chosen_encoder
 from estimators.cli.tables import Table
 from estimators.corpus import DuplicateFinder
+from film.text import normalize_text
 
 POOL = 2000
-"""Most pairs to choose among: a refit judges them all while someone waits."""
+"""Most pairs from which a model learns without labels, while someone waits."""
+
+MOST_PAIRS = 20_000
+"""Of a larger table of pairs, so many are drawn: more would not narrow an estimate."""
+
+
+class Candidates(NamedTuple):
+    """Distinct pairs of different texts.
+
+    Attributes
+    ----------
+    texts : ndarray of object, shape (n, 2)
+        The texts.
+    ends : ndarray of int, shape (n, 2)
+        Their numbers, the lower first, which differ where `film.text.normalize_text` does.
+    scores : ndarray of float64, shape (n,)
+        Their scores by the general formula.
+    rows : dict of (str, str) to int
+        Row of each pair, by `estimators.cli.labelling.answers.pair_key`.
+    """
+
+    texts: NDArray[np.object_]
+    ends: NDArray[np.intp]
+    scores: NDArray[np.float64]
+    rows: dict[Key, int]
+
+    def order(self, seed: int) -> NDArray[np.float64]:
+        """Return a random number of each pair that depends on its texts and the seed alone."""
+        salt = str(seed).encode()
+        numbers = (
+            int.from_bytes(blake2b("\0".join(key).encode(), digest_size=6, salt=salt).digest())
+            for key in self.rows
+        )
+        return np.fromiter(numbers, dtype=np.float64, count=len(self.rows))
+
+    def pool(self, seed: int) -> NDArray[np.object_]:
+        """Draw at most `POOL` pairs, as many from every tenth of the scores as there are."""
+        if len(self.texts) <= POOL:
+            return self.texts
+        height = np.minimum(self.scores * 10, 9).astype(np.intp)
+        weights = 1 / np.bincount(height)[height]
+        rng = np.random.default_rng(seed)
+        drawn = rng.choice(len(self.texts), POOL, replace=False, p=weights / weights.sum())
+        return self.texts[np.sort(drawn)]
 
 
 def candidate_pairs(
@@ -24,50 +72,51 @@ def candidate_pairs(
     text2: str | None,
     seed: int,
     encoder: str = NO_ENCODER,
-) -> NDArray[np.object_]:
-    """Return pairs of different texts, shape (n, 2).
-
-    They are those of a table of pairs, or of a table of texts the neighbours that `DuplicateFinder`
-    finds. Where there are more than `POOL`, some are drawn: of neighbours, as many of every height
-    of score as can be, since most are no duplicates and the best ones all are.
-    """
+) -> Candidates:
+    """Return the pairs of a table of pairs, or of a table of texts those of neighbours."""
     pairs_given = text1 is not None or text2 is not None
     if text is not None and pairs_given:
         raise click.UsageError(
             "give --text for a table of texts, or --text1 and --text2 for one of pairs"
         )
-    scores = None
     if pairs_given or (text is None and reading.pair_columns_of(table)):
         if encoder != NO_ENCODER:
             raise click.UsageError("--encoder finds pairs of a table of texts; leave it out")
-        pairs = reading.pairs_of(table, text1, text2)
+        pairs = _drawn(reading.pairs_of(table, text1, text2), table, seed)
+        texts = list(dict.fromkeys(pairs.ravel().tolist()))
+        place = {each: row for row, each in enumerate(texts)}
+        ids = np.array([place[each] for each in pairs.ravel().tolist()]).reshape(-1, 2)
+        finder = DuplicateFinder(verbose=verbosity()).fit(texts)
+        scores, _ = finder.score_pairs([(a, b) for a, b in ids.tolist()])
     else:
-        pairs, scores = _neighbours(table, text, encoder)
-    first: dict[Key, int] = {}
-    for row, pair in enumerate(pairs.tolist()):
-        key = pair_key(pair)
-        if all(key) and key[0] != key[1]:
-            first.setdefault(key, row)
-    rows = np.fromiter(first.values(), dtype=np.intp)
-    if not len(rows):
+        texts = reading.texts_of(table, text)
+        name = chosen_encoder(encoder, len(set(texts)))
+        finder = DuplicateFinder(encoder=name, verbose=verbosity()).fit(texts)
+        found = finder.find(threshold=0)
+        ids, scores = found.pairs, found.scores
+    normal = [normalize_text(each) for each in texts]
+    rows: dict[Key, int] = {}
+    kept: list[int] = []
+    for row, (a, b) in enumerate(ids.tolist()):
+        key = (normal[a], normal[b]) if normal[a] <= normal[b] else (normal[b], normal[a])
+        if key[0] and key[0] != key[1] and key not in rows:
+            rows[key] = len(kept)
+            kept.append(row)
+    if not kept:
         raise Failure(f"{table.source} has no pair of two different texts to ask about")
-    if len(rows) > POOL:
-        rng = np.random.default_rng(seed)
-        weights = np.ones(len(rows)) if scores is None else _even(scores[rows])
-        rows = np.sort(rng.choice(rows, POOL, replace=False, p=weights / weights.sum()))
-    return pairs[rows]
+    shown = np.array(texts, dtype=object)[ids[kept]]
+    return Candidates(shown, _numbered(rows), scores[kept], rows)
 
 
-def _even(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weight rows so that every tenth of the scale has the same total weight."""
-    height = np.minimum(scores * 10, 9).astype(np.intp)
-    return 1 / np.bincount(height)[height]
+def _drawn(pairs: NDArray[np.object_], table: Table, seed: int) -> NDArray[np.object_]:
+    if len(pairs) <= MOST_PAIRS:
+        return pairs
+    note(f"{table.source}: of {len(pairs)} pairs, {MOST_PAIRS} are drawn at random")
+    drawn = np.random.default_rng(seed).choice(len(pairs), MOST_PAIRS, replace=False)
+    return pairs[np.sort(drawn)]
 
 
-def _neighbours(
-    table: Table, text: str | None, encoder: str
-) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
-    texts = reading.texts_of(table, text)
-    name = chosen_encoder(encoder, len(set(texts)))
-    found = DuplicateFinder(encoder=name, verbose=verbosity()).fit(texts).find(threshold=0)
-    return found.texts, found.scores
+def _numbered(keys: Iterable[Key]) -> NDArray[np.intp]:
+    number: dict[str, int] = {}
+    ends = [number.setdefault(text, len(number)) for key in keys for text in key]
+    return np.sort(np.array(ends, dtype=np.intp).reshape(-1, 2), axis=1)

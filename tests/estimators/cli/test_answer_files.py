@@ -9,7 +9,7 @@ import click
 import pytest
 
 from estimators.cli import main
-from estimators.cli.commands import label
+from estimators.cli.commands import review
 from estimators.cli.labelling import answer_file as _answer_file
 from estimators.cli.labelling.answers import Answers, pair_key
 from estimators.cli.tables import read_table
@@ -63,7 +63,7 @@ def process(*arguments, **keywords):
 
 
 def session(table, labels):
-    started = process("label", table, "--labels", labels)
+    started = process("review", table, "--labels", labels)
     question(started)
     return started
 
@@ -283,10 +283,10 @@ def full(*_):
 
 
 def test_an_answer_that_cannot_be_kept_is_shown(table, labels, monkeypatch):
-    assert run("label", table, "--labels", labels, "-n", 1, stdin="y\n").code == 0
+    assert run("review", table, "--labels", labels, "-n", 1, stdin="y\n").code == 0
     before = labels.read_bytes()
     monkeypatch.setattr(_answer_file, "atomic_writer", full)
-    ran = run("label", table, "--labels", labels, "-n", 2, stdin="n\ny\n")
+    ran = run("review", table, "--labels", labels, "-n", 2, stdin="n\ny\n")
     assert ran.code == 2 and "no space left" in ran.err and "Traceback" not in ran.err
     assert "this answer was not kept: [" in ran.err and ' house", "0"]' in ran.err
     assert labels.read_bytes() == before
@@ -295,12 +295,12 @@ def test_an_answer_that_cannot_be_kept_is_shown(table, labels, monkeypatch):
 def test_in_a_terminal_a_failed_save_can_be_tried_again(table, labels, monkeypatch):
     tries = iter([full, full, atomic_writer])
     monkeypatch.setattr(_answer_file, "atomic_writer", lambda *a: next(tries)(*a))
-    monkeypatch.setattr(label, "_is_terminal", lambda: True)
-    ran = run("label", table, "--labels", labels, "-n", 1, stdin="y\n\n\n")
+    monkeypatch.setattr(review, "_is_terminal", lambda: True)
+    ran = run("review", table, "--labels", labels, "-n", 1, stdin="y\n\n\n")
     assert ran.code == 0 and ran.err.count("press Enter to try again") == 2
     assert [row[2] for row in read_table(labels).rows] == ["1"]
     monkeypatch.setattr(_answer_file, "atomic_writer", full)
-    ran = run("label", table, "--labels", labels, "-n", 1, stdin="y\nq\n")
+    ran = run("review", table, "--labels", labels, "-n", 1, stdin="y\nq\n")
     assert ran.code == 2 and "this answer was not kept" in ran.err
 
 
@@ -314,7 +314,7 @@ def test_a_session_that_holds_the_lock_is_named(labels, monkeypatch):
 
 
 def test_a_closed_input_and_bytes_of_no_text_are_no_traceback(table, labels):
-    arguments = ["label", table, "--labels", labels, "-n", 1]
+    arguments = ["review", table, "--labels", labels, "-n", 1]
     if os.name != "nt":
         code, _, err = finished(process(*arguments, closed=(0,)))
         assert code == 2 and "standard input is closed" in err and "Traceback" not in err

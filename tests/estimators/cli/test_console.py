@@ -24,8 +24,8 @@ from tests.estimators.cli.commands import (
     write_csv,
 )
 
-COMMANDS = ["train", "score", "duplicates", "label", "explain", "evaluate", "submit", "info"]
-COMMANDS += ["contexts", "harvest"]
+COMMANDS = ["train", "score", "duplicates", "review", "explain", "evaluate", "submit", "info"]
+COMMANDS += ["check", "contexts", "harvest"]
 
 
 def test_results_and_notes_are_kept_apart(shelf):
@@ -108,7 +108,7 @@ CALLS = {
     "train": ["train", "train.csv", "--rank", 30, "--folds", 2, "--model", "{out}"],
     "score": ["score", "dev.csv", "--model", "model.skops", "--out", "{out}"],
     "duplicates": ["duplicates", "texts.csv", "--id", "id", "--out", "{out}"],
-    "label": ["label", "texts.csv", "--labels", "{out}"],
+    "review": ["review", "texts.csv", "--labels", "{out}"],
     "explain": ["explain", "-p", "a b", "b a", "--model", "model.skops", "--out", "{out}"],
     "evaluate": ["evaluate", "dev.csv", "--model", "model.skops", "--out", "{out}"],
     "submit": ["submit", "dev.csv", "--model", "model.skops", "--out", "{out}"],

@@ -70,10 +70,10 @@ def test_given_pairs_are_scored_with_it(place, texts):
 
 def test_questions_come_from_its_neighbours_too(place, tmp_path):
     labels = tmp_path / "labels.csv"
-    label = ["label", place / "texts.csv", "--labels", labels, "-n", 3]
+    label = ["review", place / "texts.csv", "--labels", labels, "-n", 3]
     ran = run(*label, "--encoder", place / "static", stdin="y\nn\ny\n")
     assert ran.code == 0 and f"encoder {place / 'static'}, as given" in ran.err
-    said = refused("label", place / "pairs.csv", "--labels", labels, "--encoder", place / "static")
+    said = refused("review", place / "pairs.csv", "--labels", labels, "--encoder", place / "static")
     assert "--encoder finds pairs of a table of texts; leave it out" in said
 
 

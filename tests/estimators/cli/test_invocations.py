@@ -431,7 +431,7 @@ def test_help_and_readme_agree_on_names():
         for option in re.findall(r"(?<!\S)--?[a-z][a-z0-9-]*", rest):
             assert option in known | {"--help", "-h"}, (name, option)
     for name in re.findall(r"`film ([a-z]+)", text):
-        assert name in _app.COMMANDS, name
+        assert name in {**_app.COMMANDS, **_app.EARLIER_NAMES}, name
 
 
 def test_an_empty_film_data_is_not_set(monkeypatch, tmp_path):

@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 
 import click
@@ -7,11 +8,10 @@ import pytest
 
 from estimators import load_model
 from estimators.cli import main
-from estimators.cli.commands import label
+from estimators.cli.commands import review
 from estimators.cli.labelling import candidates as _candidates
 from estimators.cli.tables import read_table
 from estimators.corpus.duplicate_finder import DuplicateFinder
-from estimators.pairs.suggestion import suggest_pairs
 from film.text import normalize_text
 from tests.estimators.cli.commands import finished, refused, run, start, wait_for, write_csv
 
@@ -36,7 +36,7 @@ def asked(err):
 
 def test_answers_are_kept_in_order(shelf, tmp_path):
     labels = tmp_path / "labels.csv"
-    ran = run("label", shelf / "dev.csv", "--labels", labels, "-n", 4, stdin="y\nn\ns\nY\n")
+    ran = run("review", shelf / "dev.csv", "--labels", labels, "-n", 4, stdin="y\nn\ns\nY\n")
     assert (ran.code, ran.out) == (0, "")
     assert read_table(labels).columns == ["text1", "text2", "label"]
     assert [label for _, label in answered(labels)] == ["1", "0", "", "1"]
@@ -47,7 +47,7 @@ def test_answers_are_kept_in_order(shelf, tmp_path):
 
 
 def test_no_pair_is_asked_twice_also_later(shelf, tmp_path):
-    arguments = ["label", shelf / "dev.csv", "--labels", tmp_path / "labels.jsonl"]
+    arguments = ["review", shelf / "dev.csv", "--labels", tmp_path / "labels.jsonl"]
     run(*arguments, "-n", 15, stdin="n\n" * 15)
     run(*arguments, "-n", 15, stdin="s\n" * 15)
     ran = run(*arguments, "-n", 100, stdin="y\n" * 100)
@@ -62,7 +62,7 @@ def test_no_pair_is_asked_twice_also_later(shelf, tmp_path):
 def test_undo_goes_back_to_the_start(shelf, tmp_path):
     labels = tmp_path / "labels.csv"
     ran = run(
-        "label",
+        "review",
         shelf / "dev.csv",
         "--labels",
         labels,
@@ -79,7 +79,7 @@ def test_undo_goes_back_to_the_start(shelf, tmp_path):
 
 def test_undoing_everything_leaves_a_fresh_start(shelf, tmp_path):
     labels = tmp_path / "labels.csv"
-    ran = run("label", shelf / "dev.csv", "--labels", labels, stdin="y\nu\n")
+    ran = run("review", shelf / "dev.csv", "--labels", labels, stdin="y\nu\n")
     assert ran.code == 0 and "no answers yet" in ran.err
     assert not labels.exists()
 
@@ -87,7 +87,7 @@ def test_undoing_everything_leaves_a_fresh_start(shelf, tmp_path):
 def test_undo_reaches_back_over_a_batch(shelf, tmp_path):
     labels = tmp_path / "labels.csv"
     stdin = "n\n" * 10 + "u\ny\nn\n"
-    run("label", shelf / "dev.csv", "--labels", labels, "-n", 11, stdin=stdin)
+    run("review", shelf / "dev.csv", "--labels", labels, "-n", 11, stdin=stdin)
     assert [label for _, label in answered(labels)] == ["0"] * 9 + ["1", "0"]
 
 
@@ -97,7 +97,7 @@ def test_answers_written_by_hand_are_understood(shelf, tmp_path):
         for row, label in zip(read_table(shelf / "dev.csv").rows, ["yes", "0.0", " "], strict=False)
     ]
     labels = write_csv(tmp_path / "labels.csv", ["text1", "text2", "label"], rows)
-    ran = run("label", shelf / "dev.csv", "--labels", labels, "-n", 1, stdin="n\n")
+    ran = run("review", shelf / "dev.csv", "--labels", labels, "-n", 1, stdin="n\n")
     # They stay as they were written; the session counts them as answers.
     assert [label for _, label in answered(labels)] == ["yes", "0.0", " ", "0"]
     assert "4 answers are in" in ran.err and "(1 same, 2 different, 1 skipped)" in ran.err
@@ -105,7 +105,7 @@ def test_answers_written_by_hand_are_understood(shelf, tmp_path):
 
 def test_other_input_is_asked_again(shelf, tmp_path):
     labels = tmp_path / "labels.csv"
-    ran = run("label", shelf / "dev.csv", "--labels", labels, "-n", 1, stdin="maybe\n\n7\nyes\n")
+    ran = run("review", shelf / "dev.csv", "--labels", labels, "-n", 1, stdin="maybe\n\n7\nyes\n")
     assert ran.err.count("answer y (same), n (different)") == 3
     assert [label for _, label in answered(labels)] == ["1"]
 
@@ -119,7 +119,7 @@ def answered_before(shelf, tmp_path):
 
 def test_the_model_is_fitted_on_the_answers(shelf, tmp_path, answered_before):
     model = tmp_path / "m.skops"
-    arguments = ["label", shelf / "dev.csv", "--labels", answered_before, "--model", model]
+    arguments = ["review", shelf / "dev.csv", "--labels", answered_before, "--model", model]
     ran = run(*arguments, "-n", 1, stdin="s\n")
     assert ran.code == 0, ran.err
     # A skipped pair teaches nothing.
@@ -129,34 +129,23 @@ def test_the_model_is_fitted_on_the_answers(shelf, tmp_path, answered_before):
     answers = [label for _, label in answered(answered_before)]
     assert fitted.train_prior_ == answers.count("1") / 20
     # Trees: of 50 labels and of 200 they make more than a logistic regression.
-    assert len(fitted.final_estimator_.estimators_) == label.TREES
+    assert len(fitted.final_estimator_.estimators_) == review.TREES
     assert run("score", shelf / "dev.csv", "-m", model).code == 0
 
 
-def test_the_model_is_fitted_anew_every_ten_answers(monkeypatch, shelf, tmp_path, answered_before):
-    given = []
-
-    def suggest(pairs, n, *, labelled, y, random_state):
-        given.append([(key(pairs[row]), answer) for row, answer in zip(labelled, y, strict=True)])
-        return suggest_pairs(pairs, n, labelled=labelled, y=y, random_state=random_state)
-
-    monkeypatch.setattr(label, "suggest_pairs", suggest)
+def test_the_model_is_fitted_anew_every_ten_answers(shelf, tmp_path, answered_before):
     model = tmp_path / "m.skops"
-    arguments = ["label", shelf / "dev.csv", "--labels", answered_before, "--model", model]
+    arguments = ["review", shelf / "dev.csv", "--labels", answered_before, "--model", model]
     ran = run(*arguments, "-n", 12, stdin="n\n" * 12)
     for n in (20, 30, 32):
         assert f"wrote {model}, fitted on {n} labels" in ran.err
     assert ran.err.count("fitted on") == 3
-    # Each time with all the answers that there are.
-    first, second = ({pair: answer for pair, answer in asked} for asked in given)
-    rows = answered(answered_before)
-    assert second == {key(pair): int(answer) for pair, answer in rows[:30]}
-    assert first == {key(pair): int(answer) for pair, answer in rows[:20]}
+    assert len(load_model(model).out_of_fold_) == 32
 
 
 def test_too_few_answers_make_no_model(shelf, tmp_path):
     labels, model = tmp_path / "labels.csv", tmp_path / "m.skops"
-    arguments = ["label", shelf / "dev.csv", "--labels", labels, "--model", model]
+    arguments = ["review", shelf / "dev.csv", "--labels", labels, "--model", model]
     for stdin in ("", "y\n", "y\ny\ny\n"):
         ran = run(*arguments, stdin=stdin)
         assert ran.code == 0 and "no model yet" in ran.err
@@ -165,14 +154,14 @@ def test_too_few_answers_make_no_model(shelf, tmp_path):
 
 def test_a_table_of_texts_gives_its_neighbours(shelf, tmp_path):
     labels = tmp_path / "labels.csv"
-    ran = run("label", shelf / "texts.csv", "--labels", labels, "-n", 12, stdin="n\n" * 12)
+    ran = run("review", shelf / "texts.csv", "--labels", labels, "-n", 12, stdin="n\n" * 12)
     assert ran.code == 0, ran.err
     texts = {normalize_text(row[1]) for row in read_table(shelf / "texts.csv").rows}
     for pair, _ in answered(labels):
         assert set(key(pair)) <= texts and key(pair)[0] != key(pair)[1]
 
 
-def candidates(path):
+def candidates(path, **given):
     with click.Context(main):
         return _candidates.candidate_pairs(read_table(path), None, None, None, 0)
 
@@ -180,43 +169,102 @@ def candidates(path):
 def test_candidates_are_different_texts_once_each(tmp_path):
     rows = [["a b", "c"], ["C!", "A b"], ["same", "Same"], ["", "d"], ["e", "f"]]
     path = write_csv(tmp_path / "t.csv", ["text1", "text2"], rows)
-    assert candidates(path).tolist() == [["a b", "c"], ["e", "f"]]
+    found = candidates(path)
+    assert found.texts.tolist() == [["a b", "c"], ["e", "f"]]
+    assert found.ends.tolist() == [[0, 1], [2, 3]]
+    assert found.rows == {("a b", "c"): 0, ("e", "f"): 1}
 
 
-def test_many_candidates_are_thinned_evenly(monkeypatch, shelf, tmp_path):
-    monkeypatch.setattr(_candidates, "POOL", 40)
-    pairs = candidates(shelf / "texts.csv")
-    assert len(pairs) == 40
+def test_scores_of_candidates_are_those_of_the_finder(shelf):
+    found = candidates(shelf / "texts.csv")
     texts = read_table(shelf / "texts.csv").column("text")
-    found = DuplicateFinder().fit(texts).find(threshold=0)
-    scores = dict(zip(map(key, found.texts), found.scores, strict=True))
-    drawn = np.array([scores[key(pair)] for pair in pairs])
+    every = DuplicateFinder().fit(texts).find(threshold=0)
+    scores = dict(zip(map(key, every.texts), every.scores, strict=True))
+    assert [scores[key(pair)] for pair in found.texts] == found.scores.tolist()
+
+
+def test_a_model_learns_from_few_unlabelled_pairs_of_every_score(monkeypatch, shelf):
+    monkeypatch.setattr(_candidates, "POOL", 40)
+    found = candidates(shelf / "texts.csv")
+    pool = found.pool(0)
+    assert len(pool) == 40
+    drawn = np.array([found.scores[found.rows[key(pair)]] for pair in pool])
     # Most neighbours are far; high ones are drawn beyond their share.
     assert np.mean(drawn > 0.5) > 1.5 * np.mean(found.scores > 0.5)
+
+
+def test_of_many_pairs_some_are_drawn(monkeypatch, shelf):
+    monkeypatch.setattr(_candidates, "MOST_PAIRS", 30)
+    assert len(candidates(shelf / "dev.csv").texts) <= 30
+
+
+def test_the_order_of_questions_depends_on_the_texts_and_the_seed(shelf):
+    found = candidates(shelf / "texts.csv")
+    half = found._replace(rows=dict(list(found.rows.items())[::2]))
+    assert half.order(3).tolist() == found.order(3)[::2].tolist() != found.order(4)[::2].tolist()
+    assert len(set(found.order(3).tolist())) == len(found.rows)
+
+
+def test_an_estimate_follows_each_answer(shelf, tmp_path):
+    labels = tmp_path / "labels.csv"
+    ran = run("review", shelf / "texts.csv", "--labels", labels, "--threshold", 0.4, stdin="y\nn\n")
+    told = re.findall(r"from 0\.40 on: precision (\d+) % .*; 20 more answers: about ±", ran.err)
+    assert len(told) == 2 and int(told[1]) < int(told[0])
+
+
+def test_it_stops_where_a_precision_is_shown_or_cannot_be(shelf, tmp_path):
+    table = shelf / "texts.csv"
+    for answer, told in (("y", "answers show a precision of at least 60%"), ("n", "below 60%")):
+        labels = tmp_path / f"{answer}.csv"
+        arguments = ["review", table, "--labels", labels, "--precision", 0.6, "--threshold", 0.3]
+        ran = run(*arguments, "-n", 90, stdin=f"{answer}\n" * 90)
+        assert told in ran.err
+        assert 30 <= len(answered(labels)) < 90
+
+
+def test_two_people_are_asked_the_same_and_their_agreement_is_told(shelf, tmp_path):
+    mine, hers = tmp_path / "mine.csv", tmp_path / "hers.csv"
+    table = shelf / "texts.csv"
+    run("review", table, "--labels", hers, "-n", 5, stdin="y\nn\ny\ny\ns\n")
+    arguments = ["review", table, "--labels", mine, "--second", hers]
+    ran = run(*arguments, "-n", 5, stdin="y\nn\ny\nn\ny\n")
+    both = {key(pair) for pair, _ in answered(mine)} & {key(pair) for pair, _ in answered(hers)}
+    assert len(both) >= 4
+    assert "both have answered 4 pairs, and agree on 75%, kappa 0.50" in ran.err
+    nothing = run("review", table, "--labels", mine, "--second", tmp_path / "no.csv", stdin="q\n")
+    assert "no pair that both have answered" in nothing.err
+
+
+def test_the_earlier_name_is_the_same_command(shelf, tmp_path):
+    labels = tmp_path / "labels.csv"
+    assert run("label", shelf / "texts.csv", "--labels", labels, stdin="y\n").code == 0
+    assert len(answered(labels)) == 1
 
 
 def test_what_cannot_be_labelled(shelf, tmp_path):
     labels = tmp_path / "labels.csv"
     dev = shelf / "dev.csv"
-    assert "must be a file" in refused("label", "-", "--labels", labels)
+    assert "must be a file" in refused("review", "-", "--labels", labels)
     path = write_csv(tmp_path / "one.csv", ["text"], [["same"], ["Same"], ["?"]])
-    assert "no pair of two different texts" in refused("label", path, "--labels", labels)
-    assert "would overwrite" in refused("label", dev, "--labels", dev)
-    message = refused("label", shelf / "train.csv", "--labels", write_csv(labels, ["a"], [["b"]]))
+    assert "no pair of two different texts" in refused("review", path, "--labels", labels)
+    assert "would overwrite" in refused("review", dev, "--labels", dev)
+    message = refused("review", shelf / "train.csv", "--labels", write_csv(labels, ["a"], [["b"]]))
     assert "not a file of answers" in message and "'a'" in message
     write_csv(labels, ["text1", "text2", "label"], [["a", "b", "perhaps"]])
-    assert "'perhaps', line 2" in refused("label", dev, "--labels", labels)
+    assert "'perhaps', line 2" in refused("review", dev, "--labels", labels)
     options = ["--text", "question1", "--text1", "question1"]
-    assert "--text1 and --text2" in refused("label", dev, "--labels", tmp_path / "x", *options)
-    assert "does not exist" in refused("label", dev, "--labels", tmp_path / "no" / "labels.csv")
-    assert "--text" in refused("label", write_csv(path, ["a"], [["b"]]), "--labels", tmp_path / "x")
+    assert "--text1 and --text2" in refused("review", dev, "--labels", tmp_path / "x", *options)
+    assert "does not exist" in refused("review", dev, "--labels", tmp_path / "no" / "labels.csv")
+    assert "--text" in refused(
+        "review", write_csv(path, ["a"], [["b"]]), "--labels", tmp_path / "x"
+    )
 
 
 def test_hostile_texts_cannot_steer_the_terminal(tmp_path):
     rows = [["\x1b[2J" + "long " * 30_000, "b"]]
     path = write_csv(tmp_path / "t.csv", ["text1", "text2"], rows)
     labels = tmp_path / "labels.csv"
-    ran = run("label", path, "--labels", labels, stdin="n\n")
+    ran = run("review", path, "--labels", labels, stdin="n\n")
     assert "\x1b" not in ran.err and len(ran.err) < 3000
     assert read_table(labels).rows[0][0] == rows[0][0]
 
@@ -224,7 +272,7 @@ def test_hostile_texts_cannot_steer_the_terminal(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_answers_survive_an_interruption(shelf, tmp_path):
     labels = tmp_path / "labels.csv"
-    process = start("label", shelf / "dev.csv", "--labels", labels)
+    process = start("review", shelf / "dev.csv", "--labels", labels)
     wait_for(process, b"[y/n/s/u/q] ")
     process.stdin.write(b"y\n")
     process.stdin.flush()

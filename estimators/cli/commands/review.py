@@ -1,4 +1,4 @@
-"""``film label``."""
+"""``film review``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import numpy as np
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option
-from estimators.cli.labelling.answers import Answers, pair_key
-from estimators.cli.labelling.candidates import candidate_pairs
+from estimators.cli.labelling.answers import Answers
+from estimators.cli.labelling.candidates import Candidates, candidate_pairs
+from estimators.cli.labelling.progress import agreement_line, estimate_lines, stop_line
 from estimators.cli.options import (
     FILE,
+    PRIOR,
     compared_by_option,
     model_option,
     pair_options,
@@ -26,21 +28,23 @@ from estimators.cli.options import (
 from estimators.cli.writing import check_places
 from estimators.inputs import usable_folds
 from estimators.inspection import printable_text
-from estimators.pairs import few_label_duplicates, suggest_pairs
+from estimators.pairs import few_label_duplicates
 from estimators.persistence import save_model
+from film.judge import ExpectedPrecision, Review, expected_precision
 
 BATCH = 10
 FOLDS = 5
 TREES = 100
 """A third of those of `few_label_duplicates`: most of the time of saving, while someone waits."""
 _SHOWN_CHARACTERS = 1000
-_CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (quit)"
+_CHOICES = "y (same), n (different), s (skip: can't tell), u (undo the last answer) or q (quit)"
 
 
 @click.command(
     epilog=examples(
-        "film label tickets.csv --text subject --labels labels.csv --model duplicates.film",
-        "film label pairs.csv -1 left -2 right --labels labels.csv -n 50",
+        "film review tickets.csv --text subject --labels labels.csv --precision 0.95",
+        "film review pairs.csv -1 left -2 right --labels labels.csv -n 50",
+        "film review tickets.csv --text subject --labels mine.csv --second hers.csv",
         "film train labels.csv --model duplicates.film",
     ),
 )
@@ -58,10 +62,28 @@ _CHOICES = "y (same), n (different), s (skip), u (undo the last answer) or q (qu
 @click.option(
     "-n", "n", type=click.IntRange(1), default=20, show_default=True, help="Pairs to ask now."
 )
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="SCORE",
+    help="Score from which pairs are listed. Default: that of the best F1 to expect, or of "
+    "--precision.",
+)
+@click.option(
+    "--precision",
+    type=PRIOR,
+    help="Precision to show: stop when the answers show it, or that it cannot be shown.",
+)
+@click.option(
+    "--second",
+    type=FILE,
+    metavar="FILE",
+    help="Answers of another person, to report the agreement.",
+)
 @compared_by_option
 @seed_option
 @quiet_option
-def label(
+def review(
     table: str,
     text: str | None,
     text1: str | None,
@@ -69,35 +91,61 @@ def label(
     labels: str,
     model: str | None,
     n: int,
+    threshold: float | None,
+    precision: float | None,
+    second: str | None,
     encoder: str,
     seed: int,
     encoding: str | None,
 ) -> None:
-    """Ask, pair by pair, whether two texts of a TABLE mean the same.
+    """Ask, pair by pair, whether two texts of a TABLE mean the same, and estimate precision.
 
-    TABLE holds texts (--text) or pairs (--text1, --text2). The most representative pairs come
-    first. Every answer is saved before the next question; the same command continues where it
-    stopped. Answers are y, n, s (skip), u (undo) and q (quit), one per line, from the terminal or a
-    pipe.
+    TABLE holds texts (--text) or pairs (--text1, --text2). The first questions are likely
+    duplicates, one of each range of scores; the next ones are those that narrow the estimates most.
+    After every answer, precision and recall of the pairs from the threshold on are estimated, with
+    95 % intervals. Every answer is saved before the next question; the same command continues where
+    it stopped. Answers are y, n, s (skip), u (undo) and q (quit), one per line, from the terminal
+    or a pipe.
 
     Several sessions may write to one FILE of answers, and you may edit it meanwhile: new answers
-    are appended and other columns stay.
+    are appended and other columns stay. Answers that were given for another reason count for their
+    own pair alone.
     """
     if table == "-":
         raise click.UsageError("answers come from standard input, so TABLE must be a file")
     _check_input()
-    check_places({"--labels": labels, "--model": model}, [table])
+    check_places({"--labels": labels, "--model": model}, [table, second])
     answers = Answers(labels)
+    other = None if second is None else Answers(second)
     leaves(_kept(answers))
     rows = reading.open_table(table, encoding)
-    pairs = candidate_pairs(rows, text, text1, text2, seed, encoder)
-    fit = _Fit(model, pairs, seed)
+    candidates = candidate_pairs(rows, text, text1, text2, seed, encoder)
+    chosen = threshold or _expected_threshold(candidates, precision)
+    fit = _Fit(model, candidates, seed)
     note(_kept(answers))
+    dialogue = _Dialogue(answers, candidates, fit, chosen, precision, seed)
     note(f"asking {n} more: {_CHOICES}")
-    _Dialogue(answers, pairs, fit, seed).run(n)
+    dialogue.run(n)
     answers.restore()
     fit(answers)
+    if other is not None:
+        note(agreement_line(answers.by_key(), other.by_key()))
     note(_kept(answers))
+
+
+def _expected_threshold(candidates: Candidates, precision: float | None) -> float:
+    expected = expected_precision(candidates.ends, candidates.scores)
+    if precision is None:
+        return expected.best_threshold
+    return _lowest_of(expected, precision)
+
+
+def _lowest_of(expected: ExpectedPrecision, precision: float) -> float:
+    """Return the lowest threshold with an expected precision, else that of the highest."""
+    enough = np.flatnonzero((expected.precision >= precision) & (expected.n_pairs > 0))
+    if len(enough):
+        return float(expected.thresholds[enough[0]])
+    return expected.best_threshold
 
 
 class _Dialogue:
@@ -106,48 +154,66 @@ class _Dialogue:
     def __init__(
         self,
         answers: Answers,
-        pairs: np.ndarray,
+        candidates: Candidates,
         fit: Callable[[Answers], None],
+        threshold: float,
+        precision: float | None,
         seed: int,
     ) -> None:
         self._answers = answers
-        self._pairs = pairs
-        self._keys = [pair_key(pair) for pair in pairs]
+        self._candidates = candidates
         self._fit = fit
-        self._seed = seed
+        self._threshold = threshold
+        self._precision = precision
+        self._review = Review(candidates.ends, candidates.scores, threshold, candidates.order(seed))
 
     def run(self, n: int) -> None:
-        """Ask n pairs, or until someone quits."""
+        """Ask n pairs, or until someone quits or the precision is decided."""
         asked: list[int] = []
-        done = 0
-        while done < n:
-            if done == len(asked):
-                asked += self._more(min(BATCH, n - done))
-            if done == len(asked):
+        again: list[int] = []
+        while len(asked) < n:
+            if not again and len(asked) % BATCH == 0:
+                self._fit(self._answers)
+            self._answers.refresh()
+            known = self._known()
+            again = [row for row in again if row not in known]
+            rows = again or self._review.questions(known, 1, self._precision)
+            if not rows:
                 click.echo("all pairs have been asked", err=True)
                 return
-            self._answers.refresh()
-            if self._keys[asked[done]] in self._answers.by_key():
-                del asked[done]  # another session was faster
-                continue
-            pair = self._pairs[asked[done]]
-            answer = self._ask(pair, f"{done + 1}/{n}")
+            pair = self._candidates.texts[rows[0]]
+            answer = self._ask(pair, f"{len(asked) + 1}/{n}")
             if answer == "q":
                 return
             if answer == "u":
-                click.echo(self._undo() if done else "nothing to undo", err=True)
-                done = max(done - 1, 0)
+                click.echo(self._undo() if asked else "nothing to undo", err=True)
+                again = [asked.pop()] if asked else again
             else:
                 self._keep(pair, {"y": "1", "n": "0", "s": ""}[answer])
-                done += 1
+                asked.append(rows[0])
+                again = []
+                if self._is_decided():
+                    return
             leaves(_kept(self._answers))
 
-    def _more(self, n: int) -> list[int]:
-        self._fit(self._answers)
-        known = self._answers.by_key()
-        asked = [row for row, key in enumerate(self._keys) if key in known]
-        y = [known[self._keys[row]] for row in asked]
-        return suggest_pairs(self._pairs, n, labelled=asked, y=y, random_state=self._seed).tolist()
+    def _known(self) -> dict[int, bool | None]:
+        """Return the answers to candidates, by row."""
+        rows = self._candidates.rows
+        return {
+            rows[key]: None if answer is None else bool(answer)
+            for key, answer in self._answers.by_key().items()
+            if key in rows
+        }
+
+    def _is_decided(self) -> bool:
+        """Show the estimate; return whether more answers are of no use."""
+        known = self._known()
+        for line in estimate_lines(self._review, known, self._threshold, self._precision):
+            click.echo(line, err=True)
+        stop = stop_line(self._review, known, self._precision)
+        if stop:
+            click.echo(stop, err=True)
+        return bool(stop)
 
     def _ask(self, pair: np.ndarray, place: str) -> str:
         click.echo(f"\n{place}", err=True)
@@ -203,15 +269,15 @@ def _check_input() -> None:
 class _Fit:
     """Fit and save a model when there are new answers."""
 
-    def __init__(self, path: str | None, pairs: np.ndarray, seed: int) -> None:
+    def __init__(self, path: str | None, candidates: Candidates, seed: int) -> None:
         self._path = path
-        self._pairs = pairs
+        self._candidates = candidates
         self._seed = seed
         self._fitted_on: list[Any] | None = None
 
     @cached_property
     def _untrained(self) -> Any:
-        return few_label_duplicates(self._pairs, random_state=self._seed)
+        return few_label_duplicates(self._candidates.pool(self._seed), random_state=self._seed)
 
     def __call__(self, answers: Answers) -> None:
         """Fit unless there are no new answers."""
