@@ -30,7 +30,7 @@ import numpy as np
 
 from benchmarks.duplicates import judged
 from benchmarks.support.quora_data import NEW_PAIRS, Splits, new_pairs, splits_of
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of, reading
 from benchmarks.support.significance import TAUGHT
 from benchmarks.support.training_recipes import near_pair_teacher
 from estimators import DuplicateClassifier, accurate_duplicates, question_groups
@@ -62,11 +62,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--whole", action="store_true", help="no rows without members, or of one")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    try:
+    with reading("accurate"):
         data = splits_of(options, 20_000, 600)
         model = chosen(options, options.encoder if options.data else NO_ENCODER)
-    except (OSError, ValueError) as error:
-        return refused("accurate", error)
     name, share = "quora" if options.data else "generated", float(data.y_train.mean())
     # Only of these encoders is it known what they saw.
     encodes = any(member not in LIGHT for member, _ in model.members)

@@ -146,11 +146,8 @@ def counted(python: Path, tests: Sequence[str], jobs: int) -> dict[str, int]:
     failed = int(suite.attrib["failures"]) + int(suite.attrib["errors"])
     failed = max(failed, done.returncode not in (0, 1))  # such as a file that is not there
     skipped = int(suite.attrib["skipped"])
-    return {
-        "passed": int(suite.attrib["tests"]) - failed - skipped,
-        "failed": failed,
-        "skipped": skipped,
-    }
+    passed = int(suite.attrib["tests"]) - failed - skipped
+    return {"passed": passed, "failed": failed, "skipped": skipped}
 
 
 if __name__ == "__main__":

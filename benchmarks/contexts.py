@@ -28,7 +28,7 @@ from collections.abc import Callable
 from benchmarks import contexts_origin as origin
 from benchmarks import contexts_surrogate as surrogate
 from benchmarks.support.context_bench import Bench
-from benchmarks.support.run import parser_of, refused
+from benchmarks.support.run import parser_of, reading
 
 CASES: dict[str, Callable[[Bench], None]] = {
     "origin": origin.measure_origin,
@@ -60,15 +60,12 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     left_out = () if options.quick else NAMED
     cases = options.case or [name for name in CASES if name not in left_out]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, reading("contexts"):
         if options.quick:  # a trial resumes nothing
             options.work = folder
-        try:
-            bench = Bench(options)
-            for case in cases:
-                CASES[case](bench)
-        except (OSError, ValueError) as error:
-            return refused("contexts", error)
+        bench = Bench(options)
+        for case in cases:
+            CASES[case](bench)
     return 0
 
 

@@ -25,7 +25,7 @@ from benchmarks.rivals.environment import SCRIPTS, rival_python
 from benchmarks.support.bench_corpus import bench_corpus
 from benchmarks.support.edits import edited, mistyped
 from benchmarks.support.quora_data import Splits, splits_of
-from benchmarks.support.run import Results, in_process, parser_of, refused
+from benchmarks.support.run import Results, in_process, parser_of, reading
 from estimators import DuplicateFinder, fast_duplicates
 from estimators.inputs import TextIndex
 from film.corpus import connected_groups
@@ -48,10 +48,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=CASES, help="cases to run")
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    try:
+    with reading("corpus"):
         data = splits_of(options, 20_000, 600)
-    except (OSError, ValueError) as error:
-        return refused("corpus", error)
     if options.case:
         print(json.dumps(measure(data, options, options.case)))
         return 0

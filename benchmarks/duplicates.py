@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.quora import pair_cosines
 from benchmarks.support.quora_data import NEW_PAIRS, Splits, new_pairs, splits_of
-from benchmarks.support.run import Results, in_process, parser_of, refused
+from benchmarks.support.run import Results, in_process, parser_of, reading
 from estimators import DisjointPairsKFold, LexicalFeatures, fast_duplicates, question_groups
 from estimators.inputs import as_texts
 from film.pairs import (
@@ -58,10 +58,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--case", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    try:
+    with reading("duplicates"):
         data = splits_of(options, 20_000, 600)
-    except (OSError, ValueError) as error:
-        return refused("duplicates", error)
     name, results = "quora" if options.data else "generated", Results("duplicates", options)
     share = float(data.y_train.mean())
     if options.case:

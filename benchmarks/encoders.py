@@ -28,7 +28,7 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.data.sts import read_sts_sets
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import read_folder
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of, reading
 from estimators import AnyEncoder, DuplicateFinder
 
 PACKAGED = "all-MiniLM-L6-v2"
@@ -43,12 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = parser_of("encoders", __doc__, "holds sts and quora")
     parser.add_argument("--encoder", action="append", metavar="NAME", help="name or folder")
     options = parser.parse_args(arguments)
-    try:
+    with reading("encoders"):
         folder = data_folder(options.data)
         scored = read_sts_sets(folder / "sts")["STS-B"]
         quora = read_folder(folder / "quora", limit=None, seed=0)
-    except (OSError, ValueError) as error:
-        return refused("encoders", error)
     n = QUICK_PAIRS if options.quick else None
     sentences, questions = scored.pairs[:n], quora.dev[:n]
     results = Results("encoders", options)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
-from benchmarks.general import joined, read_rows
+from benchmarks.general import read_labelled
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import read_folder
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of, reading
 from estimators import DuplicateFinder, fast_duplicates
 from film.datasets import make_question_pairs
 
@@ -34,10 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
     options = parser_of("few_labels", __doc__, "holds quora and tables").parse_args(arguments)
     warnings.simplefilter("ignore")
-    try:
+    with reading("few_labels"):
         sets = _generated() if options.quick else _read(data_folder(options.data))
-    except (OSError, ValueError) as error:
-        return refused("few_labels", error)
     results = Results("few_labels", options)
     for name, (train, test) in sets.items():
         pairs, y = test
@@ -70,17 +68,8 @@ def _read(folder: Path) -> dict[str, tuple[Pairs, Pairs]]:
     quora = read_folder(folder / "quora", limit=None, seed=0)
     sets: Any = {"Quora": ((quora.train, quora.y_train), (quora.dev, quora.y_dev))}
     for name in SHOPS:
-        parts = (
-            folder / "tables" / "labelled" / name / f"{part}.csv.gz" for part in ("train", "test")
-        )
-        sets[name] = tuple(_shop(path) for path in parts)
+        sets[name] = tuple(read_labelled(folder, name, part) for part in ("train", "test"))
     return sets
-
-
-def _shop(path: Path) -> Pairs:
-    rows = read_rows(path)
-    sides = [np.array(joined(rows, side), dtype=object) for side in ("left_", "right_")]
-    return np.column_stack(sides), np.array([int(row["label"]) for row in rows])
 
 
 def _generated() -> dict[str, tuple[Pairs, Pairs]]:

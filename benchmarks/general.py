@@ -42,7 +42,7 @@ from benchmarks.data.sts import read_sick, read_sts_benchmark
 from benchmarks.support.folders import data_folder
 from benchmarks.support.made_changes import made_changes
 from benchmarks.support.quora_data import read_folder
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of, reading
 from estimators import AnyEncoder, SentenceEncoder
 from estimators.corpus import CorpusIndex, GeneralScores, distinct_pairs
 from film.compare import record_share
@@ -74,8 +74,11 @@ MOST_ENCODED = 500
 FEWEST_OF_A_KIND = 30
 """Pairs of one change that together weigh as much as those of every other change."""
 SHOPS = ("amazon-google", "walmart-amazon", "dblp-acm", "fodors-zagats")
+LINKED = ("abt-buy", "amazon-google", "dblp-acm")
+SINGLE = ("cddb", "febrl1", "febrl3")
 
-
+Gold = set[tuple[str, str]]
+Rows = list[dict[str, str]]
 Texts = tuple[Sequence[str], Sequence[str]]
 
 
@@ -128,12 +131,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cache", metavar="FOLDER", help="keep encodings here")
     options = parser.parse_args(arguments)
     trigrams = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3))
-    try:
+    with reading("general"):
         sets = generated() if options.quick else read_sets(data_folder(options.data))
         encoder = AnyEncoder(trigrams if options.quick else SentenceEncoder(cache=options.cache))
         encoded = {name: with_encoder(found, encoder) for name, found in sets.items()}
-    except (OSError, ValueError, ImportError) as error:
-        return refused("general", error)
     results = Results("general", options)
     plain = Fits(sets, GENERAL_FEATURES, INTERCEPT)
     meaning = Fits(encoded, MEANING_FEATURES, INTERCEPT_WITH_ENCODER)
@@ -261,12 +262,10 @@ def read_sets(folder: Path) -> dict[str, Measured]:
         **{name: read.texts.tolist() for name, read in intents.items()},
     }
     for name in SHOPS:
-        rows = read_rows(folder / "tables" / "labelled" / name / "train.csv.gz")
-        sides = [joined(rows, side) for side in ("left_", "right_")]
-        some = rng.permutation(len(rows))[:N_PAIRS]
-        pairs = np.column_stack([np.array(side, dtype=object)[some] for side in sides])
-        y = np.array([int(row["label"]) for row in rows])[some]
-        sets[f"pairs: {name}"] = labelled(name, 1, pairs, y)
+        pairs, y = read_labelled(folder, name, "train")
+        some = rng.permutation(len(y))[:N_PAIRS]
+        pairs = pairs[some]
+        sets[f"pairs: {name}"] = labelled(name, 1, pairs, y[some])
         texts[name] = list(dict.fromkeys(pairs[:N_CHANGES].ravel().tolist()))
     rows = read_rows(folder / "negation" / "sem_anto_neg.csv.gz")
     pairs = np.array([(row["premise"], row["hypothesis"]) for row in rows], dtype=object)
@@ -281,15 +280,12 @@ def read_sets(folder: Path) -> dict[str, Measured]:
     texts["captions"] = [text for text in captions if text_hash(text) not in excluded]
     for name in ("quora", *intents, *SHOPS[:2], "captions"):
         sets[f"changes of {name}"] = changed(name, texts[name], N_CHANGES)
-    for name in ("abt-buy", "amazon-google", "dblp-acm"):
-        place = folder / "tables" / "linked" / name
-        sides = [read_rows(place / f"{side}.csv.gz") for side in ("left", "right")]
-        sets[f"two tables: {name}"] = linked_table(name, sides, read_gold(place))
-    for name in ("cddb", "febrl1", "febrl3"):
-        place = folder / "tables" / "single" / name
-        rows = read_rows(place / "table.csv.gz")
+    for name, (tables, gold) in read_tables(folder).items():
+        if len(tables) == 2:
+            sets[f"two tables: {name}"] = linked_table(name, tables, gold)
+            continue
         weight = 0.5 if name.startswith("febrl") else 1
-        sets[f"one table: {name}"] = single_table(name.rstrip("13"), weight, rows, read_gold(place))
+        sets[f"one table: {name}"] = single_table(name.rstrip("13"), weight, tables[0], gold)
     rows = read_rows(folder / "changes" / "changes.csv")
     pairs = np.array([(row["text1"], row["text2"]) for row in rows], dtype=object)
     y = np.array([int(row["same"]) for row in rows])
@@ -301,11 +297,9 @@ def generated() -> dict[str, Measured]:
     """Make small sets of generated pairs, in place of the public ones."""
     questions = [make_question_pairs(150, random_state=seed) for seed in range(3)]
     sets = {}
-    for name, weight, data in zip(
-        ("pairs: one", "pairs: two", CHANGES), (1, 1, 0), questions, strict=True
-    ):
+    for name, data in zip(("pairs: one", "pairs: two", CHANGES), questions, strict=True):
         assert data.y is not None
-        sets[name] = labelled(name, weight, data.pairs, data.y)
+        sets[name] = labelled(name, name != CHANGES, data.pairs, data.y)
     texts = np.unique(questions[0].pairs).tolist()
     sets["changes of texts"] = changed("pairs: one", texts, 100)
     y = questions[1].y
@@ -331,9 +325,24 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def read_gold(place: Path) -> set[tuple[str, str]]:
-    """Read the ids of the duplicates of a table."""
-    return {(first, second) for first, second in map(dict.values, read_rows(place / "gold.csv.gz"))}
+def read_labelled(folder: Path, name: str, part: str) -> tuple[np.ndarray, np.ndarray]:
+    """Read the labelled pairs of two shops, and their labels."""
+    rows = read_rows(folder / "tables" / "labelled" / name / f"{part}.csv.gz")
+    sides = [np.array(joined(rows, side), dtype=object) for side in ("left_", "right_")]
+    return np.column_stack(sides), np.array([int(row["label"]) for row in rows])
+
+
+def read_tables(folder: Path) -> dict[str, tuple[list[Rows], Gold]]:
+    """Read tables, of two sides or one, and the ids of their duplicates."""
+    kinds = ("linked", LINKED, ("left", "right")), ("single", SINGLE, ("table",))
+    found = {}
+    for kind, names, sides in kinds:
+        for name in names:
+            place = folder / "tables" / kind / name
+            tables = [read_rows(place / f"{side}.csv.gz") for side in sides]
+            gold = map(dict.values, read_rows(place / "gold.csv.gz"))
+            found[name] = tables, {(first, second) for first, second in gold}
+    return found
 
 
 def joined(rows: Sequence[dict[str, str]], start: str = "") -> list[str]:
@@ -409,7 +418,7 @@ def _measured(
 
 
 def single_table(
-    family: str, weight: float, rows: Sequence[dict[str, str]], gold: set[tuple[str, str]]
+    family: str, weight: float, rows: Sequence[dict[str, str]], gold: Gold
 ) -> Measured:
     """Measure the candidates of a table."""
     index = CorpusIndex(None, 10, "auto", 0)
@@ -425,7 +434,7 @@ def single_table(
 def linked_table(
     family: str,
     sides: Sequence[Sequence[dict[str, str]]],
-    gold: set[tuple[str, str]],
+    gold: Gold,
 ) -> Measured:
     """Measure the candidates of two tables, given duplicates by their ids."""
     left, right = sides

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of
 from estimators.encoders import Transformer, find_model
 from film.corpus import NearestSearch, learn_centres
 from film.metric import RowsOnDevice, pull_matrix
@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu" and not options.quick:
-        return refused("gpu", RuntimeError("torch sees no GPU; --quick tries the processor"))
+        parser.error("torch sees no GPU; --quick tries the processor")
     names = options.only or list(CASES)
     if options.quick or len(names) == 1:
         place = torch.cuda.get_device_name() if device == "cuda" else "CPU"

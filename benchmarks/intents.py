@@ -32,7 +32,7 @@ from benchmarks.data.intents import make_intent_pairs, read_banking77, read_clin
 from benchmarks.quora import pair_cosines
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import Splits, read_folder
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of, reading
 from estimators import (
     DuplicateClassifier,
     LexicalFeatures,
@@ -58,13 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--dtype", help="of its member rcmd, as benchmarks.accurate had it")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    try:
+    with reading("intents"):
         folder = data_folder(options.data)
         sets = read_sets(folder, 400 if options.quick else 5000)
         limit = 600 if options.quick else options.pairs
         data = read_folder(folder / "quora", limit=limit, seed=0)
-    except (OSError, ValueError) as error:
-        return refused("intents", error)
     told = Told(sets, baselines(sets, data), float(data.y_train.mean()), options)
     for name, methods in told.compared.items() if not options.pairs else ():
         for method, values in methods.items():

@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks.data.ists import read_ists
 from benchmarks.support.bootstrap import N_DRAWS, Interval, drawn, interval
 from benchmarks.support.folders import data_folder
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of, reading
 from benchmarks.support.significance import F1_DIFFERENCE
 from estimators import TokenEncoder, question_groups
 from film.tokens import (
@@ -65,11 +65,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = parser_of("ists", __doc__, "folder with STSint.input.* files")
     parser.add_argument("--model", metavar="NAME", help="hub name or folder")
     options = parser.parse_args(arguments)
-    try:
+    with reading("ists"):
         folder = data_folder(options.data, "ists", "train")
         data = {source: read_ists(folder, source) for source in SOURCES}
-    except (OSError, ValueError) as error:
-        return refused("ists", error)
     label = "all-MiniLM-L6-v2" if options.model is None else Path(options.model).name
     encoder = TokenEncoder(options.model).fit(["a text"])
     results = Results("ists", options)

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.data.sts import read_sts_sets
 from benchmarks.support.folders import data_folder
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of, reading
 from estimators import RCMDRegressor, TokenMatchingRegressor
 
 LARGEST = 10
@@ -31,10 +31,8 @@ FIGURES = {
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
     options = parser_of("paper_pairs", __doc__, "folder of the STS sets").parse_args(arguments)
-    try:
+    with reading("paper_pairs"):
         pairs = find_pairs(data_folder(options.data, "sts"))
-    except (OSError, ValueError) as error:
-        return refused("paper_pairs", error)
     for case, (pair, score) in pairs.items():
         figures = {"annotators": score} | measured(pair)
         Results("paper_pairs", options).tell(case, figures, seed=None)

@@ -28,17 +28,11 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 
 from benchmarks.support.quora_data import Splits, generated, read_folder
 from benchmarks.support.records import record
-from benchmarks.support.run import refused
+from benchmarks.support.run import reading
 from estimators import FILM, PairwiseKNNClassifier, fast_duplicates
 from estimators.pairs import write_predictions
 from film.datasets import atomic_writer
-from film.pairs import (
-    binary_log_loss,
-    effective_ranks,
-    prior_weights,
-    rates_over_k,
-    shift_prior,
-)
+from film.pairs import binary_log_loss, effective_ranks, prior_weights, rates_over_k, shift_prior
 from film.text import normalize_text
 
 PAPER_KS = range(1, 56)
@@ -73,13 +67,11 @@ def main(arguments: list[str] | None = None) -> int:
     if options.quick:
         options.rank = min(options.rank, 300)
     out = Path(options.out)
-    try:
+    with reading("quora"):
         out.mkdir(parents=True, exist_ok=True)
         with atomic_writer(out / "metrics.json") as file:  # writable? found before the work
             file.write("{}\n")
         data = _load(options)
-    except (OSError, ValueError) as error:
-        return refused("quora", error)
     warnings.simplefilter("ignore", ConvergenceWarning)
     started = time.perf_counter()
     metrics = run(data, options, out)
@@ -255,12 +247,7 @@ def make_embedder(options: argparse.Namespace, margin: float) -> Pipeline:
         min_df=3,
         dtype=np.float32,
     )
-    union = FeatureUnion(
-        [
-            ("words", words),
-            ("pieces", pieces),
-        ]
-    )
+    union = FeatureUnion([("words", words), ("pieces", pieces)])
     # Chosen inside train: AUC out of fold .763 at 0.75, .753 at 0.5, .762 at 1 (rank 600).
     film = FILM(
         d=options.d,

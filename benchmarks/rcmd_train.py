@@ -43,7 +43,7 @@ import numpy as np
 
 from benchmarks.support.folders import data_folder
 from benchmarks.support.judges import PLANS, Judges
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of, reading
 from benchmarks.support.training_recipes import RECIPES, Recipe, kinds_of_rows, sts_file
 from benchmarks.tables import newest
 from estimators import RCMDRegressor, average_models
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
             )
     if options.near is not None and options.near < 1:
         parser.error(f"--near {options.near} must be at least 1 pair")
-    try:
+    with reading("rcmd_train"):
         folder = data_folder(options.data)
         if options.average:
             _judge_average(folder, options)
@@ -108,8 +108,6 @@ def main(arguments: list[str] | None = None) -> int:
             _check_kept(name, options)
             judges = Judges(folder, options.quick)
             _run_recipe(name, RECIPES[name](folder, judges, options), judges, options)
-    except (OSError, ValueError) as error:
-        return refused("rcmd_train", error)
     return 0
 
 

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.optimize
 from threadpoolctl import threadpool_limits
 
-from benchmarks.support.records import record
+from benchmarks.support.run import Results
 from film.metric import anchor_sums, solve, triplets_from_labels
 
 N_PROBLEMS = 200
@@ -91,14 +91,8 @@ def problem(number: int, seed: int = 43) -> Problem:
 def by_film(task: Problem, solver: str, max_iter: int = 100, tol: float = 1e-2) -> Outcome:
     """Solve with the defaults of `FILM`."""
     started = time.perf_counter()
-    found = solve(
-        *task.arguments,
-        margin=task.margin,
-        solver=solver,
-        max_iter=max_iter,
-        tol=tol,
-        random_state=0,
-    )
+    how: Any = {"solver": solver, "max_iter": max_iter, "tol": tol, "random_state": 0}
+    found = solve(*task.arguments, margin=task.margin, **how)
     return Outcome(found.objective, found.reason.converged, time.perf_counter() - started)
 
 
@@ -241,18 +235,10 @@ def main(arguments: list[str] | None = None) -> int:
                     for name, each in found[-1].items()
                 ]
                 print(number, *words, sep="; ", flush=True)
-    tenth = found[::EVERY]
+    results, tenth = Results("solvers", options), found[::EVERY]
     for part, label in ((found, f"{len(found)} problems"), (tenth, f"{len(tenth)} of them")):
         for solver in part[0] if part is tenth else list(part[0])[:3]:
-            for metric, value in summary(part, solver).items():
-                record(
-                    "solvers",
-                    f"{label}: {solver}",
-                    metric,
-                    value,
-                    seed=options.seed,
-                    folder=options.out,
-                )
+            results.tell(f"{label}: {solver}", summary(part, solver), seed=options.seed)
     return 0
 
 

@@ -22,7 +22,7 @@ from sklearn.decomposition import PCA
 from benchmarks.data.pairs import ScoredPairs
 from benchmarks.data.sts import read_sts_sets
 from benchmarks.support.folders import data_folder
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of, reading
 from estimators import RCMDRegressor, TokenEncoder
 from estimators.tokens import weights_of_tokens
 from film.pairs import row_cosines
@@ -40,10 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = parser_of("sts", __doc__, "folder of the seven sets")
     parser.add_argument("--model", action="append", metavar="NAME", help="hub name or folder")
     options = parser.parse_args(arguments)
-    try:
+    with reading("sts"):
         sets = read_sts_sets(data_folder(options.data, "sts"))
-    except (OSError, ValueError) as error:
-        return refused("sts", error)
     if options.quick:
         sets = {name: first_pairs(data, QUICK_PAIRS) for name, data in sets.items()}
     results = Results("sts", options)

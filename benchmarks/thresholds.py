@@ -15,33 +15,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.general import joined, read_gold, read_rows
+from benchmarks.general import Gold, Rows, joined, read_tables
 from benchmarks.support.folders import data_folder
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of, reading
 from estimators.corpus import USUAL_THRESHOLD, DuplicateFinder
 from film.datasets import make_question_pairs
 from film.judge import expected_precision, one_to_one
 
-LINKED = ("abt-buy", "amazon-google", "dblp-acm")
-SINGLE = ("cddb", "febrl1", "febrl3")
 FEW = 0.1
 """Share of the duplicates that stay in the second measurement of a table."""
-
-Gold = set[tuple[str, str]]
-Rows = list[dict[str, str]]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
     options = parser_of("thresholds", __doc__, "holds tables").parse_args(arguments)
-    try:
+    with reading("thresholds"):
         tables = generated() if options.quick else read_tables(data_folder(options.data))
-    except (OSError, ValueError) as error:
-        return refused("thresholds", error)
     results = Results("thresholds", options)
     for name, (sides, gold) in tables.items():
         for share in (1, FEW):
@@ -54,19 +46,6 @@ def main(arguments: list[str] | None = None) -> int:
             row = figures(*scored, two_tables=True, single=True)
             results.tell(f"one to one: {name}{end}", row)
     return 0
-
-
-def read_tables(folder: Path) -> dict[str, tuple[list[Rows], Gold]]:
-    """Read tables, of one or two sides, and the ids of their duplicates."""
-    places = {name: folder / "tables" / "linked" / name for name in LINKED}
-    tables = {
-        name: ([read_rows(place / f"{side}.csv.gz") for side in ("left", "right")], place)
-        for name, place in places.items()
-    }
-    for name in SINGLE:
-        place = folder / "tables" / "single" / name
-        tables[name] = [read_rows(place / "table.csv.gz")], place
-    return {name: (sides, read_gold(place)) for name, (sides, place) in tables.items()}
 
 
 def generated() -> dict[str, tuple[list[Rows], Gold]]:

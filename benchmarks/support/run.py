@@ -6,6 +6,8 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.support.pair_rows import record_pairs
@@ -33,10 +35,14 @@ def parser_of(bench: str, doc: str | None, data: str) -> argparse.ArgumentParser
     return parser
 
 
-def refused(bench: str, error: Exception) -> int:
-    """Say why a benchmark cannot run; returns the exit status."""
-    print(f"benchmarks.{bench}: {error}", file=sys.stderr)
-    return 2
+@contextmanager
+def reading(bench: str) -> Iterator[None]:
+    """End the run, with 2 as its exit status, where the data cannot be read."""
+    try:
+        yield
+    except (OSError, ValueError, ImportError) as error:
+        print(f"benchmarks.{bench}: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 def in_process(bench: str, options: argparse.Namespace, *own: str) -> Any:
