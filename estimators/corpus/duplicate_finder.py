@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +27,9 @@ from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.corpus.pair_scores import PairScores
 from estimators.encoders import AnyEncoder, resolve_encoder
 from estimators.inputs import check_choice, check_integer, check_texts, tags_of_texts
+from estimators.inspection import ScoreExplanation
 from estimators.persistence import savable
+from film.judge import EVIDENCE, describe_differences
 from film.text import copy_key
 
 
@@ -441,6 +444,72 @@ class DuplicateFinder(BaseEstimator):
         (text,) = check_texts([text], "text", encodable=scores.index.encoder is not None)
         k = check_integer("k", k, 1)
         return nearest_rows(rows, scores, text, k, self.n_neighbors, self.verbose)
+
+    def explain(self, pairs: IdPairs) -> list[Any]:
+        """Explain the scores of given pairs of rows, neighbours or not.
+
+        Parameters
+        ----------
+        pairs : iterable of (id, id)
+            Pairs of rows.
+
+        Returns
+        -------
+        explanations : list of ScoreExplanation
+            In which way the texts of each pair differ, and what wording, meaning, numbers and
+            codes, negation and order, and the neighbours in the table add to its score. With a
+            classifier, what its method ``explain`` returns for the texts.
+
+        Raises
+        ------
+        ValueError
+            If an id is unknown, or if cosines of an embedder are the scores.
+
+        Notes
+        -----
+        As `score_pairs`. The effects sum to the log-odds exactly (`film.judge.general_effects`).
+
+        Examples
+        --------
+        >>> from estimators import DuplicateFinder
+        >>> finder = DuplicateFinder().fit(["a phone of 128 GB", "a phone of 256 GB", "a radio"])
+        >>> (explanation,) = finder.explain([(0, 1)])
+        >>> explanation.difference
+        'differs in number: 128 / 256'
+        >>> explanation.score < 0.5 < explanation.without("numbers and codes")
+        True
+        """
+        rows, scores = self._corpus()
+        place = {name: row for row, name in enumerate(rows.ids.tolist())}
+        asked = rows_of_ids("pairs", pairs, place)
+        texts = rows.texts[asked]
+        if self.classifier is not None:
+            return self.classifier.explain(texts)
+        if self.embedder is not None:
+            raise ValueError(
+                "the cosines of embedder are the scores, and have no other evidence: leave it out "
+                "to explain general scores"
+            )
+        values, kinds = self.score_pairs(pairs)
+        codes = np.sort(rows.codes[asked], axis=1)
+        differ = (codes[:, 0] >= 0) & (codes[:, 0] != codes[:, 1])
+        start, some = scores.effects(codes[differ]) if differ.any() else (0.0, np.empty((0, 0)))
+        effects = iter(some.tolist())
+        lines = describe_differences(*texts.T.tolist())
+        return [
+            ScoreExplanation(
+                text1,
+                text2,
+                score,
+                float(expit(start)),
+                dict(zip(EVIDENCE, next(effects), strict=True)) if other else {},
+                kind,
+                "" if kind == "copy" else line,
+            )
+            for (text1, text2), score, kind, line, other in zip(
+                texts.tolist(), values.tolist(), kinds.tolist(), lines, differ, strict=True
+            )
+        ]
 
     def score_pairs(self, pairs: IdPairs) -> tuple[np.ndarray, np.ndarray]:
         """Score given pairs of rows, neighbours or not.

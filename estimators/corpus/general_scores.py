@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from estimators.corpus.corpus_index import HIGHEST_SIMILARITY
 from film.compare import WordRarity, pair_features
-from film.judge import general_log_odds, neighbour_features, pair_kinds
+from film.judge import general_effects, general_log_odds, neighbour_features, pair_kinds
 
 
 class GeneralScores:
@@ -73,3 +73,13 @@ class GeneralScores:
             share_nothing &= meanings <= 0
         scores = np.where(share_nothing, 0.0, np.minimum(expit(odds), HIGHEST_SIMILARITY))
         return scores, pair_kinds(alone)
+
+    def effects(
+        self,
+        pairs: np.ndarray,
+        texts: tuple[Sequence[str], Sequence[str]],
+        cosines: np.ndarray,
+        meanings: np.ndarray | None = None,
+    ) -> tuple[float, np.ndarray]:
+        """Return what `film.judge.general_effects` returns, for the pairs of `answers`."""
+        return general_effects(*self.parts(pairs, texts, cosines), meanings)

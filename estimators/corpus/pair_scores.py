@@ -90,6 +90,13 @@ class PairScores:
             self._answers = answers
         return answers
 
+    def effects(self, pairs: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return what each kind of evidence adds to general scores of pairs of unique texts."""
+        self._without_labels(pairs)
+        texts = _spelt(pairs, self.index.texts, self.index.texts)
+        cosines, meanings = self.index.similarities(pairs)[0], self.index.meanings(pairs)
+        return self._general.effects(pairs, texts, cosines, meanings)
+
     def of_wanted(self, wanted: Wanted, left_out: np.ndarray, verbose: int) -> Scored:
         """Score candidate pairs, adding candidates for texts whose last ones are still wanted.
 

@@ -20,6 +20,9 @@ __all__ = ["WordRarity", "record_share", "spelling_similarity"]
 PRIOR_TEXTS = 500
 """Weight of general English in the rarity of words, as a number of texts."""
 
+PRIOR_WORDS, PRIOR_NUMBERS = 100, 0.02
+"""Words of sentences that are added to those of a table, and the share of numbers among them."""
+
 RAREST = 1 / 150
 """Share of texts with a word, below which words of sentences weigh alike."""
 
@@ -110,10 +113,12 @@ class WordRarity:
 
     @functools.cached_property
     def number_share(self) -> float:
-        """Share of numbers and codes (words with a digit) among the words of the table."""
-        n_words = self.counts.total()
+        """Share of numbers and codes (words with a digit) among the words of the table.
+
+        A hundred words of sentences are added, so a few words hardly make a table of records.
+        """
         n_numbers = sum(n for word, n in self.counts.items() if any(map(str.isdigit, word)))
-        return n_numbers / max(n_words, 1)
+        return (n_numbers + PRIOR_WORDS * PRIOR_NUMBERS) / (self.counts.total() + PRIOR_WORDS)
 
     def weights(self, words: Sequence[str]) -> NDArray[np.float64]:
         """Return the weight of each word, (n_words,)."""

@@ -10,9 +10,11 @@ import numpy as np
 
 from estimators.cli import reading
 from estimators.cli.console import examples, progress, quiet_option
+from estimators.cli.general import check_without_model, finder_of_pairs
 from estimators.cli.options import (
     FILE,
     adapt_option,
+    compared_by_option,
     contexts_option,
     device_option,
     html_option,
@@ -26,8 +28,10 @@ from estimators.cli.tables import format_of
 from estimators.cli.writing import check_places, note_written, out_option, write_text
 from estimators.inspection import (
     ContextExplanation,
+    ScoreExplanation,
     contexts_page,
     explanations_page,
+    scores_page,
     write_page,
 )
 
@@ -39,6 +43,7 @@ PAGE_PAIRS = 1000
 
 @click.command(
     epilog=examples(
+        'film explain --text-pair "a phone of 128 GB" "a phone of 256 GB"',
         'film explain --text-pair "How old is it?" "What is its age?" -m duplicates.film',
         "film explain pairs.csv --model duplicates.film --html reasons.html",
         'film explain -p "He sang." "A song was sung." --model contexts --contexts 100',
@@ -48,7 +53,12 @@ PAGE_PAIRS = 1000
 @click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, instead of a table.")
 @pair_options
 @record_options
-@model_option("A model file of film train, or the folder of a model that gives similarities.")
+@model_option(
+    "A model file of film train, or the folder of a model that gives similarities. Default: the "
+    "general score, which needs no labels.",
+    required=False,
+)
+@compared_by_option
 @contexts_option
 @out_option
 @report_format_option(
@@ -67,7 +77,8 @@ def explain(
     text2: str | None,
     left: str | None,
     right: str | None,
-    model: str,
+    model: str | None,
+    encoder: str,
     contexts: int | None,
     out: str | None,
     form: str | None,
@@ -75,12 +86,16 @@ def explain(
     device: str | None,
     encoding: str | None,
 ) -> None:
-    """Explain the probability of each of PAIRS, and show which words match.
+    """Explain the score of each of PAIRS: how the texts differ, and what adds to the score.
 
-    An explanation starts from a typical pair, whose inputs have the medians of the training pairs.
-    It then sets each input to its value in this pair, the strongest first, until it reaches the
-    probability of this pair. Long texts show only the word pairs that contribute most, and their
-    share of the whole.
+    Without a model, the texts of all pairs are compared as one table, as by film score. The
+    log-odds of the score are the sum of what wording, meaning (with --encoder), numbers and codes,
+    negation and order, and the neighbours in the table add.
+
+    With a model file, an explanation starts from a typical pair, whose inputs have the medians of
+    the training pairs. It then sets each input to its value in this pair, the strongest first,
+    until it reaches the probability of this pair. Long texts show only the word pairs that
+    contribute most, and their share of the whole.
 
     For the folder of a ContextModel, it shows the contexts with the largest weights: the sentences
     around a gap, the scores of both texts in that gap, and the terms of each score. For a
@@ -90,8 +105,11 @@ def explain(
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
     form = _checked_form(form, out)
     check_places({"--out": out, "--html": html}, [pairs, model])
-    folder = checked_folder(model, contexts)
-    classifier = None if folder else reading.open_model(model, device)
+    check_without_model(model, contexts, encoder)
+    folder = model is not None and checked_folder(model, contexts)
+    classifier: Any = None
+    if model is not None and not folder:
+        classifier = reading.open_model(model, device)
     if pairs is not None:
         table = reading.open_table(pairs, encoding)
         texts = reading.pairs_for(classifier, table, text1, text2, (left, right))
@@ -101,13 +119,15 @@ def explain(
     n_pairs = len(texts)
     if out is None and html is not None:
         texts = texts[:PAGE_PAIRS]
-    if classifier is None:
+    if model is None:
+        verdicts = finder_of_pairs(texts, encoder, device).explain(texts.tolist())
+    elif classifier is None:
         verdicts = FolderModel(model, texts, contexts, device).explain()
     else:
         verdicts = _verdicts(classifier, texts)
     if html is not None:
-        by_contexts = isinstance(verdicts[0], ContextExplanation)
-        page = contexts_page if by_contexts else explanations_page
+        pages = {ContextExplanation: contexts_page, ScoreExplanation: scores_page}
+        page = pages.get(type(verdicts[0]), explanations_page)
         write_page(page(verdicts[:PAGE_PAIRS]), html)
         kept = f"the first {PAGE_PAIRS:,} of " if n_pairs > PAGE_PAIRS else ""
         note_written(html, f"{kept}{n_pairs:,} pair{'' if n_pairs == 1 else 's'} explained")

@@ -7,13 +7,12 @@ from typing import Any
 import click
 
 from estimators.cli import reading
-from estimators.cli.console import Failure, examples, progress, quiet_option, verbosity
+from estimators.cli.console import Failure, examples, progress, quiet_option
+from estimators.cli.general import check_without_model, finder_of_pairs
 from estimators.cli.options import (
     FILE,
-    NO_ENCODER,
     FiniteRange,
     adapt_option,
-    chosen_encoder,
     compared_by_option,
     contexts_option,
     device_option,
@@ -94,10 +93,7 @@ def score(
     if you give a --threshold.
     """
     check_places({"--out": out}, [pairs] if model is None else [pairs, model])
-    if model is None and contexts is not None:
-        raise click.UsageError("--contexts is for a model; give --model too")
-    if model is not None and encoder != NO_ENCODER:
-        raise click.UsageError("--encoder adds to the general score; leave out --model")
+    check_without_model(model, contexts, encoder)
     folder = model is not None and checked_folder(model, contexts)
     if not folder and threshold is not None and threshold < 0:
         raise click.UsageError(f"--threshold {threshold:g}: probabilities are from 0 to 1")
@@ -134,14 +130,7 @@ def score(
     check_fits(out, form, table, [*table.columns, *added], len(table))
     last: list[Any] | None = None
     if model is None:
-        from estimators.corpus import DuplicateFinder
-
-        every = list(dict.fromkeys(texts.ravel().tolist()))
-        finder = DuplicateFinder(
-            encoder=chosen_encoder(encoder, len(every)), device=device, verbose=verbosity()
-        )
-        finder.fit(every, ids=every)
-        found, kind = finder.score_pairs(texts.tolist())
+        found, kind = finder_of_pairs(texts, encoder, device).score_pairs(texts.tolist())
         scores, last = found.tolist(), kind.tolist()
     elif folder:
         scores = FolderModel(model, texts, contexts, device).similarity()

@@ -66,3 +66,27 @@ def test_a_page_holds_the_first_pairs_and_says_so(shelf, tmp_path, monkeypatch):
         (data,) = re.findall(r"<script[^>]*json[^>]*>(.*?)</script>", path.read_text("utf-8"), re.S)
         assert len(json.loads(data)["pairs"]) == 3
     assert len(out.read_text("utf-8").splitlines()) == 60
+
+
+def test_without_a_model_general_scores_are_explained(tmp_path):
+    rows = [PAIR, ["a phone of 128 GB", "a phone of 256 GB"], ["the same", "The  same"], ["", "?"]]
+    path, page = write_csv(tmp_path / "t.csv", ["text1", "text2"], rows), tmp_path / "page.html"
+    scored = run("score", path, "-f", "jsonl").records
+    out = tmp_path / "out.jsonl"
+    ran = run("explain", path, "-o", out, "--html", page)
+    assert ran.code == 0
+    told = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [each["score"] for each in told] == [row["score"] for row in scored]
+    assert [each["kind"] for each in told] == [row["kind"] for row in scored]
+    assert told[1]["difference"] == "differs in number: 128 / 256"
+    assert told[1]["effects"]["numbers and codes"] < -0.5 and not told[2]["effects"]
+    html = page.read_text(encoding="utf-8")
+    assert "&lt;b&gt;chess&lt;/b&gt;" in html and "<b>chess" not in html
+    shown = run("explain", "-p", *rows[1]).out
+    assert "differs in number: 128 / 256" in shown and "without it" in shown
+    assert "--model" in refused("explain", path, "--contexts", "3")
+
+
+def test_an_encoder_adds_to_general_scores_only(shelf):
+    told = refused("explain", "-p", *PAIR, "-m", shelf / "model.skops", "--encoder", "auto")
+    assert "--encoder" in told and "--model" in told

@@ -157,11 +157,11 @@ def test_no_words_have_no_similarity():
 TEXTS = [["the", "red", "sofa"], ["the", "blue", "sofa", "sofa"], ["the", "zzyzx"], []]
 
 
-@pytest.mark.parametrize("n_numbers", [0, 1, 6])
+@pytest.mark.parametrize("n_numbers", [0, 4, 20])
 def test_weights_follow_the_formula(n_numbers):
     rarity = WordRarity([*TEXTS[:3], [f"#{number}" for number in range(n_numbers)]])
     # The other texts have eight words.
-    records = min(max((n_numbers / (8 + n_numbers) - 0.03) / 0.1, 0), 1)
+    records = min(max(((n_numbers + 2) / (108 + n_numbers) - 0.03) / 0.1, 0), 1)
     words = ["the", "sofa", "red", "zzyzx", "qwxqwx", "please", "kindly"]
     n_with = {"the": 3, "sofa": 2, "red": 1, "zzyzx": 1}
     expected = []
@@ -186,14 +186,15 @@ def test_a_rarity_of_known_counts_is_that_of_the_texts():
     words = ["the", "sofa", "red", "zzyzx", "none"]
     assert rarity.counts == other.counts and rarity.n_texts == other.n_texts
     assert rarity.weights(words).tolist() == other.weights(words).tolist()
-    assert rarity.number_share == other.number_share == 0
+    assert rarity.number_share == other.number_share == 2 / 108
 
 
 def test_the_share_of_numbers_counts_codes_too():
     rarity = WordRarity([["#5", "lamp"], ["m404dn", "lamp"], ["@15:00", "red", "sofa", "%kg"]])
-    assert rarity.number_share == 3 / 8
-    assert WordRarity([]).number_share == 0
-    assert WordRarity([["#5"]]).number_share == 1
+    # A hundred words of sentences have two numbers.
+    assert rarity.number_share == (3 + 2) / (8 + 100)
+    assert WordRarity([]).number_share == 0.02
+    assert WordRarity([["#5"]] * 400).number_share == 402 / 500
 
 
 def test_known_words_are_common_or_in_five_texts():

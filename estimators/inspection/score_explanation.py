@@ -1,0 +1,95 @@
+"""Explanations of general scores, which need no labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.special import expit, logit
+
+from estimators.inspection.pages.base import escaped, whole_page
+from estimators.inspection.printable import printable_text
+
+_CHARACTERS = 200
+_SHOWN = 0.005
+"""Effects below this are not shown."""
+_LOWERED = -0.2
+"""Effect from which on the score without it is told."""
+
+
+@dataclass(frozen=True)
+class ScoreExplanation:
+    """Explanation of one score of `DuplicateFinder`, by groups of evidence.
+
+    Attributes
+    ----------
+    text1, text2 : str
+        The pair.
+    score : float
+        Score of the pair.
+    start : float
+        Score of a pair of which nothing is known.
+    effects : dict of str to float
+        What each group of `film.judge.EVIDENCE` adds to the log-odds. Empty for copies, and if a
+        text is empty: then no formula decides. Otherwise the log-odds of `start` and the effects
+        sum to those of the score, which is 0 if nothing is shared, and at most 0.999.
+    kind : str
+        As in `DuplicatePairs`.
+    difference : str
+        In which way the texts differ, and by which words; empty for copies.
+    """
+
+    text1: str
+    text2: str
+    score: float
+    start: float
+    effects: dict[str, float]
+    kind: str
+    difference: str
+
+    def without(self, group: str) -> float:
+        """Return the score if a group of evidence added nothing.
+
+        Raises
+        ------
+        KeyError
+            If there is no such group.
+        """
+        effect = self.effects[group]
+        return float(expit(logit(self.start) + sum(self.effects.values()) - effect))
+
+    def lines(self) -> list[str]:
+        """Describe the difference, and each group that adds to the score or lowers it."""
+        lines = [self.difference] if self.difference else []
+        if not self.effects:
+            return [*lines, self.kind] if self.kind == "copy" else lines
+        lines.append(f"{self.start:.2f} to start from; in log-odds:")
+        for group, effect in sorted(self.effects.items(), key=lambda item: -abs(item[1])):
+            if abs(effect) >= _SHOWN:
+                less = f" (without it: {self.without(group):.2f})" if effect <= _LOWERED else ""
+                lines.append(f"{effect:+.2f} {group}{less}")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON types; keys are the attributes."""
+        return vars(self) | {"effects": dict(self.effects)}
+
+    def __str__(self) -> str:
+        lines = [self.text1, self.text2, *self.lines()]
+        indented = (f"  {printable_text(line, _CHARACTERS)}" for line in lines)
+        return "\n".join([f"score {self.score:.2f}", *indented])
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<li>{escaped(line)}</li>" for line in self.lines())
+        return (
+            f"<div><p><b>score {self.score:.2f}</b></p>"
+            f"<p>{escaped(self.text1)}<br>{escaped(self.text2)}</p><ul>{lines}</ul></div>"
+        )
+
+
+def scores_page(explanations: Sequence[ScoreExplanation]) -> str:
+    """Return a page of explanations of scores."""
+    return whole_page(
+        "Explanations of scores", "".join(each._repr_html_() for each in explanations)
+    )
