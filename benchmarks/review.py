@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from benchmarks.general import read_tables
 from benchmarks.support.folders import data_folder
-from benchmarks.support.run import Results, parser_of, refused
-from benchmarks.thresholds import candidates, generated, read_tables
+from benchmarks.support.run import Results, parser_of, reading
+from benchmarks.thresholds import candidates, generated
 from film.judge import Review
 
 LOW_AND_HIGH = {
@@ -41,10 +42,8 @@ MOST = 1000
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
     options = parser_of("review", __doc__, "holds tables").parse_args(arguments)
-    try:
+    with reading("review"):
         tables = generated() if options.quick else read_tables(data_folder(options.data))
-    except (OSError, ValueError) as error:
-        return refused("review", error)
     results = Results("review", options)
     thresholds = {"both": (0.3,)} if options.quick else LOW_AND_HIGH
     n_reviews = 2 if options.quick else N_REVIEWS
