@@ -32,6 +32,7 @@ from estimators.pairs import few_label_duplicates
 from estimators.persistence import save_model
 from film.judge import ExpectedPrecision, Review, expected_precision
 
+LEAST_RECALL = 0.1
 BATCH = 10
 FOLDS = 5
 TREES = 100
@@ -141,8 +142,12 @@ def _expected_threshold(candidates: Candidates, precision: float | None) -> floa
 
 
 def _lowest_of(expected: ExpectedPrecision, precision: float) -> float:
-    """Return the lowest threshold with an expected precision, else that of the highest."""
-    enough = np.flatnonzero((expected.precision >= precision) & (expected.n_pairs > 0))
+    """Return the lowest threshold with an expected precision, else that of the best F1.
+
+    A threshold of fewer than a tenth of the duplicates says nothing about the others.
+    """
+    holds = (expected.precision >= precision) & (expected.recall >= LEAST_RECALL)
+    enough = np.flatnonzero(holds)
     if len(enough):
         return float(expected.thresholds[enough[0]])
     return expected.best_threshold

@@ -12,6 +12,7 @@ from estimators.cli.commands import review
 from estimators.cli.labelling import candidates as _candidates
 from estimators.cli.tables import read_table
 from estimators.corpus.duplicate_finder import DuplicateFinder
+from film.judge import ExpectedPrecision
 from film.text import normalize_text
 from tests.estimators.cli.commands import finished, refused, run, start, wait_for, write_csv
 
@@ -283,3 +284,17 @@ def test_answers_survive_an_interruption(shelf, tmp_path):
     assert [label for _, label in answered(labels)] == ["1"]
     assert f"1 answer is in {labels} (1 same, 0 different, 0 skipped); the same" in err
     assert "Traceback" not in err
+
+
+def test_the_threshold_of_a_precision_holds_a_share_of_the_duplicates():
+    thresholds = np.array([0.3, 0.6, 0.9])
+    ends = np.zeros((3, 2))
+
+    def expected(recall):
+        counts, precision = np.array([9, 5, 1]), np.array([0.4, 0.7, 0.99])
+        f1 = np.array([0.6, 0.5, 0.1])
+        return ExpectedPrecision(thresholds, counts, precision, ends, recall, ends, f1)
+
+    assert review._lowest_of(expected(np.array([1.0, 0.8, 0.3])), 0.95) == 0.9
+    assert review._lowest_of(expected(np.array([1.0, 0.8, 0.05])), 0.95) == 0.3
+    assert review._lowest_of(expected(np.array([1.0, 0.8, 0.05])), 0.65) == 0.6
