@@ -124,7 +124,7 @@ def records_of(
 ) -> RecordPairs | None:
     """Return the pairs of records of a table; None if it has pairs of texts.
 
-    ``columns`` are those that a model compares. Columns without a side, and ids, are left out.
+    ``columns`` are those to compare; None is all but ids.
     """
     left, right = sides
     if (left is None) != (right is None):
@@ -139,12 +139,14 @@ def records_of(
     if left is None and columns is None and pair_columns_of(table):
         return None
     split = split_columns(table.columns, left, right)
-    paired = {name: both for name, both in split.paired.items() if name.lower() not in ID_COLUMNS}
+    paired = split.paired
+    if columns is None:
+        paired = {name: both for name, both in paired.items() if name.lower() not in ID_COLUMNS}
     if columns is not None:
         absent = [name for name in columns if name not in paired]
         if absent:
             raise Failure(
-                f"{table.source}: column {absent[0]!r}, which the model compares, is not there on "
+                f"{table.source}: column {absent[0]!r}, which is to be compared, is not there on "
                 f"both sides; name the sides by --left and --right: it has {_shown(table)}"
             )
         paired = {name: paired[name] for name in columns}
@@ -254,12 +256,16 @@ def read_labelled_pairs(
     encoding: str | None,
     sides: Sides = (None, None),
     classifier: Any = None,
+    columns: Sequence[str] | None = None,
 ) -> LabelledPairs:
-    """Read a table of pairs and labels, to train a model or to measure a ``classifier``."""
+    """Read a table of pairs and labels, to train a model or to measure a ``classifier``.
+
+    ``columns`` are those of records to train on; None is all.
+    """
     table = open_table(source, encoding)
     records = None
     if classifier is None:
-        records = records_of(table, text1, text2, sides)
+        records = records_of(table, text1, text2, sides, columns)
     if records is None and getattr(classifier, "columns_", None) is None:
         choose_pair_columns(table, text1, text2)
     column = choose_column(table, label, LABEL_COLUMNS, "--label", "the labels")

@@ -34,9 +34,20 @@ from estimators.encoders import DTYPES, NO_ENCODER, AnyEncoder
 from estimators.inputs import usable_folds
 from estimators.pairs import accurate_duplicates, fast_duplicates, record_duplicates
 from estimators.persistence import save_model
+from film.compare import COLUMN_KINDS
 from film.pairs import calibration_error, shift_prior
 
-_OF_DUPLICATES = ("more_duplicates", "corpus", "text", "prior", "rank", "folds")
+_OF_DUPLICATES = (
+    "compare",
+    "left",
+    "right",
+    "more_duplicates",
+    "corpus",
+    "text",
+    "prior",
+    "rank",
+    "folds",
+)
 _OF_TEXTS = ("more_duplicates", "corpus", "text", "rank", "encoder", "accurate")
 _OF_SURROGATES = ("scratch", "score_range")
 _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
@@ -55,6 +66,13 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
 @click.argument("pairs", type=FILE, metavar="PAIRS")
 @pair_options
 @record_options
+@click.option(
+    "--compare",
+    metavar="COLUMN[:KIND]",
+    multiple=True,
+    help=f"A column of both records to compare, without its side; repeat the option. Kinds are "
+    f"{', '.join(COLUMN_KINDS)}. Default: all columns but ids, with recognised kinds.",
+)
 @label_option
 @model_option("Where the model is saved.")
 @click.option(
@@ -157,6 +175,7 @@ def train(
     text2: str | None,
     left: str | None,
     right: str | None,
+    compare: tuple[str, ...],
     label: str | None,
     model: str,
     more_duplicates: str | None,
@@ -228,7 +247,10 @@ def train(
         _check_folder(cache)
         kept += f"; finished folds are in {cache}: run the same command to continue"
     leaves(kept)
-    labelled = reading.read_labelled_pairs(pairs, text1, text2, label, encoding, (left, right))
+    kinds = _kinds(compare)
+    labelled = reading.read_labelled_pairs(
+        pairs, text1, text2, label, encoding, (left, right), columns=list(kinds) or None
+    )
     labelled.check_labels("training")
     table, _, texts, y, records = labelled
     if records is not None:
@@ -256,7 +278,8 @@ def train(
         classifier = accurate_duplicates(encoder=start, cache=place, **options)
     elif records is not None:
         del options["rank"], options["corpus"]
-        classifier = record_duplicates(**options)
+        given = {name: kind for name, kind in kinds.items() if kind}
+        classifier = record_duplicates(kinds=given or None, **options)
     else:
         classifier = fast_duplicates(**options)
         name = chosen_encoder(encoder, len(set(texts.flat)))
@@ -267,8 +290,7 @@ def train(
     classifier.fit(texts if records is None else records, y, similar)
     if records is not None:
         features: Any = classifier.features_
-        kinds = features.kinds_
-        compared = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
+        compared = ", ".join(f"{name} ({kind})" for name, kind in features.kinds_.items())
         note(f"columns compared: {compared}")
     more = 0 if similar is None else len(similar)
     files = [os.path.basename(path) for path in (pairs, more_duplicates, corpus) if path]
@@ -316,6 +338,23 @@ def _check_kind(surrogate: bool, accurate: bool) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} {fault}")
     if context.params["scratch"] and context.params["start"]:
         raise click.UsageError("give --start or --scratch, not both")
+
+
+def _kinds(compare: tuple[str, ...]) -> dict[str, str]:
+    """Return the kind of each column in --compare, "" where it is to be recognised."""
+    kinds: dict[str, str] = {}
+    for given in compare:
+        name, _, kind = given.rpartition(":")
+        if not name:
+            name, kind = given, ""
+        elif kind not in COLUMN_KINDS:
+            raise click.UsageError(
+                f"--compare {given}: {kind!r} is no kind; give one of {', '.join(COLUMN_KINDS)}"
+            )
+        if name in kinds:
+            raise click.UsageError(f"--compare names column {name!r} twice")
+        kinds[name] = kind
+    return kinds
 
 
 def _check_for_records() -> None:

@@ -82,6 +82,28 @@ def test_wrong_options_are_refused(place, options, message):
     assert message in refused("train", place / "train.csv", "-m", place / "x.film", *options)
 
 
+def test_columns_and_kinds_can_be_chosen(place, tmp_path):
+    chosen = "--compare", "model:text", "--compare", "title", "--folds", 2
+    ran = run("train", place / "train.csv", "-m", tmp_path / "m.film", *chosen)
+    assert ran.code == 0, ran.err
+    assert "columns compared: model (text), title (text)" in ran.err
+    assert load_model(tmp_path / "m.film").columns_ == ("model", "title")
+
+
+WRONG = {
+    ("model:money",): "'money' is no kind; give one of text, code, number",
+    ("model", "model:text"): "names column 'model' twice",
+    ("colour",): "column 'colour', which is to be compared, is not there on both sides",
+    ("title:number",): "100% of the values of column 'title' are no number",
+}
+
+
+@pytest.mark.parametrize(("columns", "message"), WRONG.items())
+def test_wrong_columns_and_kinds_are_refused(place, tmp_path, columns, message):
+    given = [part for column in columns for part in ("--compare", column)]
+    assert message in refused("train", place / "train.csv", "-m", tmp_path / "x.film", *given)
+
+
 def test_a_column_on_one_side_is_named(place, tmp_path):
     table = (place / "train.csv").read_text(encoding="utf-8").replace("right_price", "cost", 1)
     path = tmp_path / "t.csv"
@@ -89,7 +111,7 @@ def test_a_column_on_one_side_is_named(place, tmp_path):
     said = refused("train", path, "-m", tmp_path / "x.film")
     assert "column 'left_price' is on one side only (1 such)" in said
     said = refused("score", path, "-m", place / "m.film")
-    assert "column 'price', which the model compares, is not there on both sides" in said
+    assert "column 'price', which is to be compared, is not there on both sides" in said
 
 
 def test_two_named_columns_are_compared_as_texts(place, tmp_path):
