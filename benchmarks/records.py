@@ -81,7 +81,7 @@ def _cells_as_text(records: RecordPairs) -> np.ndarray:
 
 def _forest(parts: dict[str, Part], seed: int) -> dict[str, float]:
     start = time.perf_counter()
-    records = parts["train"][0]
+    records: Any = parts["train"][0]
     kinds = [
         column_kind([*records.left[:, column], *records.right[:, column]])
         for column in range(len(records.columns))
