@@ -81,7 +81,7 @@ def _cells_as_text(records: RecordPairs) -> np.ndarray:
 
 def _forest(parts: dict[str, Part], seed: int) -> dict[str, float]:
     start = time.perf_counter()
-    records: Any = parts["train"][0]
+    records = parts["train"][0]
     kinds = [
         column_kind([*records.left[:, column], *records.right[:, column]])
         for column in range(len(records.columns))
@@ -90,7 +90,8 @@ def _forest(parts: dict[str, Part], seed: int) -> dict[str, float]:
     model.fit(_similarities(records, kinds), parts["train"][1])
     p = {}
     for part in PARTS[1:]:
-        p[part] = model.predict_proba(_similarities(parts[part][0], kinds))[:, 1]
+        both: Any = model.predict_proba(_similarities(parts[part][0], kinds))
+        p[part] = both[:, 1]
     return _figures(parts, p, start)
 
 
