@@ -37,7 +37,7 @@ _CODE = re.compile(r"(?=\S*\d)[\w./#-]+(?:\s[\w./#-]*\d[\w./#-]*)?")
 
 
 def number_of(text: str) -> float:
-    """Return the number of a text such as "$1,299.00" or "12 kg", or NaN."""
+    """Return the number of a text such as "$1,299" or "12 kg", or NaN."""
     found = _NUMBER.fullmatch(text.strip())
     if found is None:
         return np.nan
