@@ -33,8 +33,8 @@ LOW_AND_HIGH = {
 }
 PRECISE = ("abt-buy", "dblp-acm", "febrl1", "febrl3")
 NUMBERS = (30, 60, 100, 200)
-N_REVIEWS = 20
-BATCH = 5
+N_REVIEWS = 8
+BATCH = 10
 GOAL, HALF_WIDTH = 0.95, 0.03
 MOST = 1000
 

@@ -116,7 +116,7 @@ class Review:
     are binomial. Intervals are the shortest that hold 95 % of 4,000 draws. Their coverage is
     measured in ``benchmarks/review.py``.
 
-    O(n log n) to begin with. A question or an estimate takes some 50 ms, whatever n.
+    O(n log n) to begin with. Questions and estimates take the same time, whatever n.
 
     Examples
     --------
