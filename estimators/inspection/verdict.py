@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 from scipy.special import expit
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 
 from estimators.inspection.explanation import Explanation
 from estimators.inspection.members import FittedLine, explain_members
 from estimators.inspection.pages.fragment import verdict_html
 from estimators.inspection.printable import percent, printable_text
-from film.judge import describe_differences
+from film.judge import describe_differences, without_differences
 from film.pairs import shapley_effects
 from film.text import copy_key
-
-"""Pairs below this familiarity are flagged as unlike the training texts."""
 
 SHOWN_STEPS = 8
 SHOWN_WORDS = 10
@@ -29,6 +29,19 @@ SHOWN_DIFFERENCES = 5
 COMPARED_CHARACTERS = 1000
 EDGE = 1e-9
 ROUNDING = 1e-6
+
+
+NUMBERS = ("numbers shared", "numbers unshared", "symbols unshared")
+ORDER = (
+    *("negation on one side", "negated words unshared", "different question words"),
+    *("same first word", "same last word", "same first words", "same last words"),
+)
+_OF_INPUT = {
+    **dict.fromkeys(NUMBERS, "numbers and codes"),
+    **dict.fromkeys(ORDER, "negation and order"),
+    "general formula": "what holds for texts in general",
+    "familiarity": "what holds for texts in general",
+}
 
 
 @dataclass(frozen=True)
@@ -120,6 +133,14 @@ class Verdict:
     columns : dict of str to (str, str)
         For pairs of records, both cells of each column. `features` then has one entry per column,
         with the effect of all its features; its value is that of the feature in brackets.
+    groups : dict of str to float
+        Effect of each group of inputs, strongest first: all inputs of a group change at once. Empty
+        for records, whose effects are by column. The
+        effects of groups and `sameness` sum to the log-odds of `probability` minus those of
+        `baseline`.
+    without : dict of str to float
+        Probability of the pair without the words by which the texts differ; their words are the
+        key. Empty if there are none, or if nothing else is left of a text.
     """
 
     text1: str
@@ -138,24 +159,31 @@ class Verdict:
     familiarity_limit: float = 0.0
     difference: str = ""
     columns: dict[str, tuple[str, str]] = field(default_factory=dict)
+    groups: dict[str, float] = field(default_factory=dict)
+    without: dict[str, float] = field(default_factory=dict)
 
-    def steps(self, n: int = SHOWN_STEPS) -> list[Step]:
-        """Return the steps from the typical pair to this one, strongest inputs first.
+    def steps(self, n: int | None = None) -> list[Step]:
+        """Return the steps from the typical pair to this one, the strongest first.
 
         Parameters
         ----------
-        n : int, default=8
-            Number of inputs with a step of their own; the others share one. `sameness` comes last.
+        n : int, optional
+            Number of single inputs with a step of their own; the others share one. By default, each
+            step is one of `groups`, if there are any. `sameness` comes last.
 
         Returns
         -------
         steps : list of Step
             The last step has the probability of the pair.
         """
-        inputs = sorted([*self.members, *self.features], key=_strength)
+        by_group = n is None and bool(self.groups)
+        n = SHOWN_STEPS if n is None else n
+        inputs = [] if by_group else sorted([*self.members, *self.features], key=_strength)
         lines: list[tuple[str, float | None, float | None, float]] = [
             (one.name, one.value, one.typical, one.effect) for one in inputs[:n]
         ]
+        if by_group:
+            lines = [(name, None, None, effect) for name, effect in self.groups.items()]
         if others := inputs[n:]:
             name = f"{len(others)} other input{'s' * (len(others) > 1)}"
             lines.append((name, None, None, sum(one.effect for one in others)))
@@ -175,6 +203,11 @@ class Verdict:
         if not self._unfamiliar:
             return told
         return f"{told}: the texts are unlike the training texts; rely less on this result"
+
+    @property
+    def without_notes(self) -> list[str]:
+        """Lines about the probability without the differing words."""
+        return [f"without {words}: {percent(p)}" for words, p in self.without.items()]
 
     def line_note(self, name: str) -> str:
         """Describe how a member's value follows from its similarity; empty if they are equal."""
@@ -242,6 +275,7 @@ class Verdict:
             )
             lines.append(f"  {_move(step)}  {_line(step.name)}{value}")
         lines.append(f"  {percent(self.probability):>7}  for this pair")
+        lines += [f"  {percent(p):>7}  without {_line(words)}" for words, p in self.without.items()]
         for name, terms in self.terms.items():
             weighed = ", ".join(
                 f"{_line(term)} {weight:+.2f}" for term, weight in terms[:SHOWN_WORDS]
@@ -295,6 +329,7 @@ def explain_verdicts(
     familiarity_limit: float = 0.0,
     columns_of_features: list[str] | None = None,
     cells: list[dict[str, tuple[str, str]]] | None = None,
+    predict: Callable[[NDArray[np.object_]], NDArray[np.float64]] | None = None,
 ) -> list[Verdict]:
     """Explain the probabilities of a stack of members and features.
 
@@ -311,7 +346,6 @@ def explain_verdicts(
         Description of how far the texts of each pair are the same.
     typical : ndarray of float64, shape (n_inputs,)
         Inputs of the typical pair.
-        Inputs of the typical pair.
     members : list of (str, estimator, list of int)
         Name, fitted member and its columns of the inputs; the members' columns come first.
     feature_names : list of str
@@ -324,6 +358,8 @@ def explain_verdicts(
         For records, the column of each feature; those of one column share an effect.
     cells : list of dict of str to (str, str), default=None
         For records, both cells of each column, one dict per pair.
+    predict : callable, optional
+        (m, 2) texts → (m,) probabilities, for pairs without their differing words.
 
     Returns
     -------
@@ -353,6 +389,12 @@ def explain_verdicts(
     baseline = float(probability_of(typical[None, :])[0])
     labels = [*(name for name, _, _ in members), *feature_names]
     words, terms, offsets, lines = explain_members(members, pairs, SHOWN_WORDS)
+    of_group = _grouped(labels, members, groups)
+    by_group = shapley_effects(
+        lambda X: _log_odds(probability_of(X)), inputs, typical, list(of_group.values())
+    )
+    # The effects of records are grouped by column.
+    without = _without(pairs, predict)
     verdicts = []
     for row, (text1, text2) in enumerate(pairs):
         evidence = [
@@ -378,6 +420,8 @@ def explain_verdicts(
                 familiarity=None if familiarities is None else float(familiarities[row]),
                 familiarity_limit=familiarity_limit,
                 columns={} if cells is None else cells[row],
+                groups={} if cells is not None else _strongest_first(of_group, by_group[row]),
+                without=without[row],
             )
         )
     return verdicts
@@ -386,6 +430,46 @@ def explain_verdicts(
 def _feature(names: list[str], places: list[int], typical: NDArray[np.float64]) -> str:
     """Return the name of the first feature of a column, without that of the column."""
     return names[places[0] - len(typical) + len(names)].rpartition(": ")[2]
+
+
+def _grouped(
+    labels: list[str], members: list[tuple[str, Any, list[int]]], columns: list[list[int]]
+) -> dict[str, list[int]]:
+    """Return the columns of each group of inputs that change together."""
+    found: dict[str, list[int]] = {}
+    for place, (label, of) in enumerate(zip(labels, columns, strict=True)):
+        group = _OF_INPUT.get(label, "wording")
+        if place < len(members):
+            group = "meaning" if _is_encoder(members[place][1]) else "what labels taught"
+        found.setdefault(group, []).extend(of)
+    return found
+
+
+def _is_encoder(member: Any) -> bool:
+    """Return whether a member compares vectors of a language model."""
+    known = member.estimator if isinstance(member, FrozenEstimator) else member
+    first = known[0] if isinstance(known, Pipeline) else known
+    return hasattr(first, "encode") or hasattr(first, "slope_")
+
+
+def _strongest_first(names: Iterable[str], effects: NDArray[np.float64]) -> dict[str, float]:
+    pairs = zip(names, effects.tolist(), strict=True)
+    return dict(sorted(pairs, key=lambda pair: -abs(pair[1])))
+
+
+def _without(
+    pairs: NDArray[np.object_], predict: Callable[..., NDArray[np.float64]] | None
+) -> list[dict[str, float]]:
+    """Return the probability of each pair without its differing words."""
+    found: list[dict[str, float]] = [{} for _ in pairs]
+    shorter = [without_differences(a, b) for a, b in pairs.tolist()]
+    rows = [row for row, (_, _, words) in enumerate(shorter) if words]
+    if predict is None or not rows:
+        return found
+    left = np.array([shorter[row][:2] for row in rows], dtype=object)
+    for row, p in zip(rows, predict(left).tolist(), strict=True):
+        found[row] = {shorter[row][2]: p}
+    return found
 
 
 def _unseen_differences(

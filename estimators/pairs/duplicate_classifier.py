@@ -575,7 +575,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         feature_names = names[sum(len(of) for _, _, of in members) :]
         shown = pairs
         columns: Any = getattr(self, "columns_", None)
-        if columns is not None:
+        if columns is None:
+            known["predict"] = lambda given: duplicate_column(self.predict_proba(given), self)
+        else:
             rows = [[text.split(CELL_END) for text in pair] for pair in pairs.tolist()]
             known["cells"] = [
                 dict(zip(columns, zip(*pair, strict=True), strict=True)) for pair in rows

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from film.compare import WordRarity, comparable_tokens, is_stop_word, pair_features
 from film.judge.general import pair_kinds
 
-__all__ = ["describe_differences"]
+__all__ = ["describe_differences", "without_differences"]
 
 _SHOWN = 5
 """Words of a text that are shown."""
@@ -38,14 +38,58 @@ def describe_differences(first: Sequence[str], second: Sequence[str]) -> list[st
     kinds = pair_kinds(pair_features(first, second, WordRarity([])))
     lines = []
     for a, b, kind in zip(first, second, kinds.tolist(), strict=True):
-        sides = Counter(comparable_tokens(a)), Counter(comparable_tokens(b))
-        only = _own_words(a, sides[0] - sides[1]), _own_words(b, sides[1] - sides[0])
+        only = _differing_words(a, b)
         name = {"similar": "differs in words", "spelling": "differs in spelling"}.get(kind, kind)
         if not any(only):
             lines.append(name if name == kind else "the words are the same")
         else:
             lines.append(f"{name}: {' / '.join(map(_shown, only))}")
     return lines
+
+
+def without_differences(a: str, b: str) -> tuple[str, str, str]:
+    """Leave out of two texts the words that `describe_differences` shows.
+
+    Parameters
+    ----------
+    a, b : str
+        The texts.
+
+    Returns
+    -------
+    a, b : str
+        What is left of them; as given if nothing differs, or if nothing would be left of a text.
+    words : str
+        The words left out, and an empty string if there are none.
+
+    Examples
+    --------
+    >>> from film.judge import without_differences
+    >>> without_differences("a 128 GB phone", "a 256gb phone")
+    ('a GB phone', 'a phone', '128 / 256gb')
+    """
+    only = _differing_words(a, b)
+    left = [_left_out(text, words) for text, words in zip((a, b), only, strict=True)]
+    if not any(only) or not all(left):
+        return a, b, ""
+    return left[0], left[1], " / ".join(map(_shown, only))
+
+
+def _left_out(text: str, words: list[str]) -> str:
+    gone = Counter(words)
+    kept = []
+    for word in text.split():
+        bare = word.strip(_MARKS)
+        if gone[bare]:
+            gone[bare] -= 1
+        else:
+            kept.append(word)
+    return " ".join(kept)
+
+
+def _differing_words(a: str, b: str) -> tuple[list[str], list[str]]:
+    sides = Counter(comparable_tokens(a)), Counter(comparable_tokens(b))
+    return _own_words(a, sides[0] - sides[1]), _own_words(b, sides[1] - sides[0])
 
 
 def _own_words(text: str, tokens: Counter[str]) -> list[str]:

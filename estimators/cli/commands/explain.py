@@ -93,9 +93,9 @@ def explain(
     negation and order, and the neighbours in the table add.
 
     With a model file, an explanation starts from a typical pair, whose inputs have the medians of
-    the training pairs. It then sets each input to its value in this pair, the strongest first,
-    until it reaches the probability of this pair. Long texts show only the word pairs that
-    contribute most, and their share of the whole.
+    the training pairs. It then sets one group of inputs after the other to the values of this pair,
+    the strongest first, until it reaches the probability of this pair. Long texts show only the
+    word pairs that contribute most, and their share of the whole.
 
     For the folder of a ContextModel, it shows the contexts with the largest weights: the sentences
     around a gap, the scores of both texts in that gap, and the terms of each score. For a

@@ -91,8 +91,8 @@ def verdict_html(verdict: Any) -> str:
         + f"; all others and the intercept ({verdict.offsets.get(name, 0.0):+.2f})</p>"
         for name, weighed in verdict.terms.items()
     ]
-    told = [note for note in (verdict.difference, verdict.unseen, verdict.familiarity_note) if note]
-    notes = "".join(f"<p>{escaped(note)}</p>" for note in told)
+    told = [verdict.difference, *verdict.without_notes, verdict.unseen, verdict.familiarity_note]
+    notes = "".join(f"<p>{escaped(note)}</p>" for note in told if note)
     return (
         f"<div><p><b>{percent(verdict.probability)} duplicate</b></p>{notes}{''.join(words)}"
         f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>{''.join(terms)}</div>"

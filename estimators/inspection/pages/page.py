@@ -170,18 +170,21 @@ def _entry(pair: Explanation | Verdict) -> dict[str, Any]:
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
-    inputs = [("member", one) for one in verdict.members]
-    inputs += [("feature", one) for one in verdict.features]
+    inputs = [("member", vars(one)) for one in verdict.members]
+    inputs += [("feature", vars(one)) for one in verdict.features]
+    if verdict.groups:
+        groups = verdict.groups.items()
+        inputs = [("group", {"name": name, "effect": effect}) for name, effect in groups]
     return {
         "probability": verdict.probability,
         "baseline": verdict.baseline,
         "steps": [
-            vars(one) | {"kind": kind, "effect": round(one.effect, 6)}
-            for kind, one in sorted(inputs, key=lambda input: -abs(input[1].effect))
+            one | {"kind": kind, "effect": round(one["effect"], 6)}
+            for kind, one in sorted(inputs, key=lambda input: -abs(input[1]["effect"]))
         ],
         "sameness": verdict.sameness
         and {"name": verdict.sameness.name, "effect": round(verdict.sameness.effect, 6)},
-        "difference": verdict.difference,
+        "difference": "; ".join([verdict.difference, *verdict.without_notes]),
         "unseen": verdict.unseen,
         "familiarity": verdict.familiarity_note,
         "lines": [note for name in verdict.lines if (note := verdict.line_note(name))],

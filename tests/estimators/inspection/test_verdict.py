@@ -16,7 +16,14 @@ from sklearn.svm import SVC
 
 from estimators import DuplicateClassifier, LexicalFeatures, WordDifferences, fast_duplicates
 from estimators.inspection.explanation import Explanation
-from estimators.inspection.verdict import SHOWN_STEPS, SHOWN_WORDS, Evidence, Verdict, percent
+from estimators.inspection.verdict import (
+    NUMBERS,
+    SHOWN_STEPS,
+    SHOWN_WORDS,
+    Evidence,
+    Verdict,
+    percent,
+)
 from film.datasets import make_question_pairs
 
 DATA = make_question_pairs(260, random_state=0)
@@ -137,6 +144,58 @@ def test_steps_start_at_the_typical_pair_and_end_at_this_one(verdicts):
                 before = step.probability
         sizes = [abs(step.effect) for step in verdict.steps(1000)[:41]]
         assert sizes == sorted(sizes, reverse=True)
+
+
+def test_effects_of_groups_lead_to_the_probability_too(verdicts):
+    names = {
+        *("wording", "numbers and codes", "negation and order", "what labels taught"),
+        "what holds for texts in general",
+    }
+    for verdict in verdicts:
+        assert set(verdict.groups) == names
+        total = sum(verdict.groups.values())
+        total += verdict.sameness.effect if verdict.sameness else 0
+        ends = log_odds(verdict.probability) - log_odds(verdict.baseline)
+        assert total == pytest.approx(ends, abs=1e-9)
+        steps = verdict.steps()
+        assert [step.name for step in steps][: len(names)] == list(verdict.groups)
+        assert all(step.value is None for step in steps[: len(names)])
+        assert steps[-1].probability == pytest.approx(verdict.probability, abs=1e-12)
+        sizes = [abs(effect) for effect in verdict.groups.values()]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+def test_effects_of_groups_of_a_linear_model_are_sums_of_those_of_inputs(fitted, verdicts):
+    for verdict in verdicts:
+        if verdict.familiarity != 1:
+            continue
+        effects = {one.name: one.effect for one in [*verdict.members, *verdict.features]}
+        labels = effects["film"] + effects["words"]
+        numbers = sum(effects[f"{name}"] for name in NUMBERS)
+        assert verdict.groups["what labels taught"] == pytest.approx(labels, abs=1e-9)
+        assert verdict.groups["numbers and codes"] == pytest.approx(numbers, abs=1e-9)
+
+
+def test_the_probability_without_the_differing_words_is_that_of_the_shorter_pair(fitted):
+    pairs = np.array(
+        [("a 128 GB phone", "a 256gb phone"), ("a b", "A b"), ("x", "y")], dtype=object
+    )
+    one, same, nothing = fitted.explain(pairs)
+    assert one.without == {"128 / 256gb": fitted.predict_proba([("a GB phone", "a phone")])[0, 1]}
+    assert f"{percent(one.without['128 / 256gb'])}  without 128 / 256gb" in str(one)
+    assert "without 128 / 256gb" in one._repr_html_()
+    assert same.without == nothing.without == {}
+
+
+def test_an_encoder_is_a_group_of_its_own():
+    class Encoder(Lengths):
+        def encode(self, texts):
+            return self.transform(texts)
+
+    verdict = stack(Encoder(), Lengths()).explain(NEW[:1])[0]
+    assert set(verdict.groups) == {
+        *("meaning", "what labels taught", "what holds for texts in general")
+    }
 
 
 def test_certain_probabilities_have_finite_effects():
@@ -281,6 +340,8 @@ def test_json_holds_everything(verdicts):
             data["familiarity"],
             familiarity_limit=data["familiarity_limit"],
             difference=data["difference"],
+            groups=data["groups"],
+            without=data["without"],
         )
         assert replace(again, words={}) == replace(verdict, words={})
         for name, words in verdict.words.items():
@@ -295,13 +356,16 @@ def test_text_says_the_strongest(verdicts):
     assert lines[1:3] == [f"  {verdict.text1}", f"  {verdict.text2}"]
     assert lines[3] == f"  {verdict.difference}" and "differs in" in verdict.difference
     assert lines[4].startswith(f"  {percent(verdict.baseline):>7}  for a typical pair; then")
-    last = 4 + SHOWN_STEPS + 2
+    last = 5 + len(verdict.groups)
     assert lines[last] == f"  {percent(verdict.probability):>7}  for this pair"
+    ((words, p),) = verdict.without.items()
+    assert lines[last + 1] == f"  {percent(p):>7}  without {words}"
     for line, step in zip(lines[5:last], verdict.steps(), strict=True):
-        sign = "+" if step.effect > 0 else "-"
-        assert line.startswith(f"  {percent(step.probability):>7} {sign}  {step.name}")
-    step = verdict.steps()[0]
-    assert lines[5].endswith(f"{step.name} = {step.value:.3g} (typical {step.typical:.3g})")
+        sign = "+" if step.effect > 0 else "-" if step.effect < 0 else " "
+        assert line == f"  {percent(step.probability):>7} {sign}  {step.name}"
+    bare = str(replace(verdict, groups={})).splitlines()
+    step = verdict.steps(1)[0]
+    assert bare[5].endswith(f"{step.name} = {step.value:.3g} (typical {step.typical:.3g})")
     term, weight = verdict.terms["words"][0]
     assert f"{term} {weight:+.2f}" in str(verdict)
     assert f"its cosine of {verdict.words['film'].similarity:.3f}: " in str(verdict)

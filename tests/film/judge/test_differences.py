@@ -2,7 +2,7 @@
 
 import pytest
 
-from film.judge import describe_differences
+from film.judge import describe_differences, without_differences
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,16 @@ def test_what_sets_texts_apart(first, second, expected):
     left, _, right = expected.partition(": ")[2].partition(" / ")
     turned = f"{expected.partition(': ')[0]}: {right} / {left}" if right else expected
     assert describe_differences([second], [first]) == [turned]
+
+
+@pytest.mark.parametrize(
+    ("pair", "left"),
+    [
+        (("a red, red car", "a red car"), ("a red car", "a red car", "red / nothing")),
+        (("same words", "Same words!"), ("same words", "Same words!", "")),
+        (("x", "y"), ("x", "y", "")),
+        (("", "y z"), ("", "y z", "")),
+    ],
+)
+def test_differing_words_are_left_out(pair, left):
+    assert without_differences(*pair) == left
