@@ -24,7 +24,7 @@ from sklearn.metrics import average_precision_score, f1_score
 
 from benchmarks.general import read_rows
 from benchmarks.support.folders import data_folder
-from benchmarks.support.run import Results, parser_of, refused
+from benchmarks.support.run import Results, parser_of, reading
 from estimators import RecordPairs, fast_duplicates, record_duplicates
 from film.compare import column_kind, parsed
 from film.datasets import make_question_pairs
@@ -41,10 +41,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
     options = parser_of("records", __doc__, "holds tables").parse_args(arguments)
     warnings.simplefilter("ignore")
-    try:
+    with reading("records"):
         sets = _generated() if options.quick else _read(data_folder(options.data))
-    except (OSError, ValueError) as error:
-        return refused("records", error)
     results = Results("records", options)
     n_seeds = 1 if options.quick else N_SEEDS
     for name, parts in sets.items():

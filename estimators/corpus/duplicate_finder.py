@@ -476,7 +476,7 @@ class DuplicateFinder(BaseEstimator):
         >>> (explanation,) = finder.explain([(0, 1)])
         >>> explanation.difference
         'differs in number: 128 / 256'
-        >>> explanation.score < 0.5 < explanation.without("numbers and codes")
+        >>> explanation.score < explanation.without("numbers and codes")
         True
         """
         rows, scores = self._corpus()

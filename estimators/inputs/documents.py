@@ -51,7 +51,7 @@ def check_documents(documents: Any) -> Callable[[], Iterator[tuple[str, str]]]:
     given: Any = documents
     if np.ndim(given) == 2 and np.shape(given)[1] == 1:
         given = np.asarray(given, dtype=object)[:, 0]
-    found = list(given)
+    found = given.to_pylist() if hasattr(given, "to_pylist") else list(given)  # pyarrow column
     if not found:
         raise ValueError("documents is empty; give at least one document")
     if all(isinstance(each, os.PathLike) for each in found):

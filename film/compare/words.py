@@ -176,7 +176,7 @@ def spelling_similarity(
     >>> from film.compare import spelling_similarity
     >>> first, second = ["recieve", "stain", "colour"], ["receive", "stains", "color"]
     >>> spelling_similarity(first, second, np.array([1, 2, 2])).tolist()
-    [0.9, 0.95, 0.97]
+    [0.97, 0.95, 0.97]
     """
     # Endings have at most four letters, so words of one stem are at most four edits apart.
     distance = cpdist(

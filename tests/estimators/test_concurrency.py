@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
+from estimators import RecordPairs
 from tests.estimators.test_laws import (
     LAWS,
     NEEDS_TORCH,
@@ -33,7 +34,8 @@ THREADS = 6
 
 def batches(law):
     """Rows in another order for each thread."""
-    return [np.roll(np.asarray(law.given.new), turn, axis=0) for turn in range(THREADS)]
+    new = law.given.new if isinstance(law.given.new, RecordPairs) else np.asarray(law.given.new)
+    return [new[np.roll(np.arange(len(new)), turn)] for turn in range(THREADS)]
 
 
 @laws()

@@ -13,7 +13,13 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from estimators import SurrogateRegressor, TokenEncoder, TokenFILM, WordDifferences
+from estimators import (
+    RecordPairs,
+    SurrogateRegressor,
+    TokenEncoder,
+    TokenFILM,
+    WordDifferences,
+)
 from tests.estimators.test_laws import (
     LAWS,
     TEXTS,
@@ -93,12 +99,13 @@ def test_set_output_gives_frames_of_named_columns(law, library):
         with pytest.raises(ValueError, match=r"sparse .*set_output\(transform='default'\)"):
             model.transform(rows)
         return
-    frame = model.transform(framed(rows, "pandas"))
+    given = rows if isinstance(rows, RecordPairs) else framed(rows, "pandas")
+    frame = model.transform(given)
     assert type(frame).__module__.startswith(library)
     assert list(frame.columns) == model.get_feature_names_out().tolist()
     np.testing.assert_array_equal(frame.to_numpy(), expected)
-    if library == "pandas":
-        assert frame.index.equals(framed(rows, "pandas").index)
+    if library == "pandas" and given is not rows:
+        assert frame.index.equals(given.index)
     np.testing.assert_array_equal(model.set_output(transform="default").transform(rows), expected)
 
 

@@ -19,6 +19,7 @@ from estimators.cli.labelling.progress import agreement_line, estimate_lines, st
 from estimators.cli.options import (
     FILE,
     PRIOR,
+    FiniteRange,
     compared_by_option,
     model_option,
     pair_options,
@@ -65,7 +66,7 @@ _CHOICES = "y (same), n (different), s (skip: can't tell), u (undo the last answ
 )
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=FiniteRange(0, 1, min_open=True),
     metavar="SCORE",
     help="Score from which pairs are listed. Default: that of the best F1 to expect, or of "
     "--precision.",

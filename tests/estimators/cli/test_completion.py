@@ -109,4 +109,4 @@ def test_commands_are_completed_without_loading_them(home):
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment(home), capture_output=True, text=True
     )
-    assert done.stdout.split("\n")[:2] == ["10 Learn from labelled pairs.", "set()"], done.stderr
+    assert done.stdout.split("\n")[:2] == ["11 Learn from labelled pairs.", "set()"], done.stderr
