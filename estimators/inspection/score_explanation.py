@@ -15,7 +15,7 @@ _CHARACTERS = 200
 _SHOWN = 0.005
 """Effects below this are not shown."""
 _LOWERED = -0.2
-"""Effect from which on the score without it is told."""
+"""Effects at or below this are shown with the score that the pair would have without them."""
 
 
 @dataclass(frozen=True)

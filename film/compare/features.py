@@ -291,12 +291,13 @@ class _Words:
         owner = np.repeat(first, n_others)
         partner = others[np.arange(len(owner)) + np.repeat(ends - np.cumsum(n_others), n_others)]
         a, b = owner % size, partner % size
-        fits = np.bitwise_count(self.letters[a] ^ self.letters[b]) <= MOST_LETTERS
-        fits &= (
-            (self.first[a] == self.first[b])
-            | (np.maximum(self.length[a], self.length[b]) >= 6)
-            | (self.known[a] != self.known[b])
-        )
+        # `spelling_similarity` is 0 for all other words: they need more edits than count.
+        n_other = np.bitwise_count(self.letters[a] ^ self.letters[b])
+        longer = np.abs(self.length[a] - self.length[b])
+        begin_alike = self.first[a] == self.first[b]
+        are_long = np.maximum(self.length[a], self.length[b]) >= 6
+        one_edit = (self.known[a] != self.known[b]) & (n_other <= 2) & (longer <= 1)
+        fits = (n_other <= MOST_LETTERS) & (longer <= 4) & (begin_alike | are_long | one_edit)
         owner, partner, a, b = owner[fits], partner[fits], a[fits], b[fits]
         combined, inverse = np.unique(
             np.minimum(a, b) * size + np.maximum(a, b), return_inverse=True

@@ -92,7 +92,7 @@ def warn_of_unfamiliar(familiarity: np.ndarray, what: str, stacklevel: int = 3) 
 
 
 class OutOfFold(NamedTuple):
-    """The training pairs, and what the stack says of them out of fold.
+    """The training pairs, and the predictions of the stack for them out of fold.
 
     Parameters
     ----------
