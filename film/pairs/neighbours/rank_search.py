@@ -1,4 +1,4 @@
-"""Counts of corpus rows that are closer than a threshold: in float32, and exact where it matters."""
+"""Count corpus rows that are closer than a threshold: in float32, and exactly where needed."""
 
 from __future__ import annotations
 
