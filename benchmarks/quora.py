@@ -30,8 +30,8 @@ from benchmarks.support.quora_data import Splits, generated, read_folder
 from benchmarks.support.records import record
 from benchmarks.support.run import reading
 from estimators import FILM, PairwiseKNNClassifier, fast_duplicates
-from estimators.pairs import write_predictions
-from film.datasets import atomic_writer
+from estimators.pairs import duplicate_probabilities
+from film.datasets import atomic_writer, write_submission
 from film.pairs import binary_log_loss, effective_ranks, prior_weights, rates_over_k, shift_prior
 from film.text import normalize_text
 
@@ -196,8 +196,10 @@ def _stack_row(
     row = {"roc_auc": float(roc_auc_score(data.y_dev, p))} | _losses(
         p, p > 0.5, data.y_dev, float(data.y_train.mean()), options.prior
     )
-    place = out / "submission.csv"
-    return row, write_predictions(stack, data.test, data.test_ids, place, prior=options.prior)
+    found = duplicate_probabilities(stack, data.test)
+    found = shift_prior(found, stack.prior_, options.prior)
+    write_submission(out / "submission.csv", data.test_ids, found)
+    return row, found
 
 
 def _beside(function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:

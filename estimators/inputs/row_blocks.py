@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from estimators.inputs.parameters import progress_bar
 from estimators.inputs.texts import as_texts
-from film.corpus import RowBlocks, map_blocks, shared_with, sum_blocks
+from film.corpus import RowBlocks, map_blocks, sum_blocks
 
 
 def fit_vectorizer(
@@ -72,10 +72,10 @@ def fit_vectorizer(
         )
     if not texts.has_texts:
         raise TypeError(f"texts holds blocks of {texts.dtype}, not of texts; give blocks of texts")
-    with progress_bar(verbose, "vocabulary") as progress, shared_with(texts, vectorizer) as read:
+    with progress_bar(verbose, "vocabulary") as progress:
 
         def counted(once: bool) -> Counter[str]:
-            work = partial(_term_counts, read, once)
+            work = partial(_term_counts, vectorizer.build_analyzer(), once)
             return sum_blocks(work, texts, n_jobs=n_jobs, progress=progress)
 
         n_texts_with = counted(True)
@@ -148,23 +148,20 @@ def transform_blocks(
         "state": joblib.hash(transformer),
     }
     with progress_bar(verbose, "transform", blocks.n_blocks) as progress:
-        with shared_with(blocks, transformer) as read:
-            work = partial(_transformed, read)
-            return map_blocks(
-                work, blocks, folder, made_by=making, n_jobs=n_jobs, progress=progress
-            )
+        work = partial(_transformed, transformer)
+        return map_blocks(work, blocks, folder, made_by=making, n_jobs=n_jobs, progress=progress)
 
 
-def _transformed(read: Callable[[], Any], rows: Any, start: int) -> Any:
-    transformer = read()
+def _transformed(transformer: Any, rows: Any, start: int) -> Any:
     transform = getattr(transformer, "transform", transformer)
     found = transform(as_texts(rows) if isinstance(rows, list) else rows)
     return found if sp.issparse(found) else np.asarray(found)
 
 
-def _term_counts(read: Callable[[], Any], once: bool, texts: list[str], start: int) -> Counter[str]:
+def _term_counts(
+    analyze: Callable[[str], list[str]], once: bool, texts: list[str], start: int
+) -> Counter[str]:
     """Count the texts that contain each term, or all its occurrences."""
-    analyze = read().build_analyzer()
     counts: Counter[str] = Counter()
     for text in texts:
         terms = analyze(text)

@@ -12,7 +12,6 @@ from functools import partial
 from typing import IO, Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from estimators.inputs import as_records, check_pairs, duplicate_column
@@ -21,8 +20,8 @@ from estimators.pairs.stack.general_side import (
     UnfamiliarTextsWarning,
     warn_of_unfamiliar,
 )
-from film.corpus import RowBlocks, cut_rows, map_blocks, shared_with, write_blocks
-from film.datasets import atomic_writer, write_submission
+from film.corpus import RowBlocks, cut_rows, map_blocks, write_blocks
+from film.datasets import atomic_writer
 from film.pairs import shift_prior
 
 BLOCK = 20_000
@@ -86,72 +85,6 @@ def _probabilities(model: Any, pairs: Any) -> NDArray[np.float64]:
         return duplicate_column(model.predict_proba(pairs), model)
 
 
-def write_predictions(
-    model: Any,
-    pairs: Any,
-    ids: Any,
-    path: str | os.PathLike[str] | IO[str],
-    *,
-    prior: float | None = None,
-    prior_from: float | None = None,
-    advance: Callable[[int], Any] | None = None,
-) -> NDArray[np.float64]:
-    """Score pairs and write the submission, ``test_id,is_duplicate``, completely or not at all.
-
-    Parameters
-    ----------
-    model : classifier of pairs
-        As for `duplicate_probabilities`.
-    pairs : array-like of str, shape (n_pairs, 2)
-        Texts.
-    ids : array-like of shape (n_pairs,)
-        Ids of the pairs.
-    path : str, path-like or text stream
-        The CSV file to create or replace.
-    prior : float in (0, 1), optional
-        Share of duplicates among the pairs, 0.1746 in Kaggle's test set; Bayes' rule shifts
-        probabilities to it. None: no shift.
-    prior_from : float in (0, 1), optional
-        Prior of the model's probabilities. None is its ``prior_``.
-    advance : callable, optional
-        As for `duplicate_probabilities`.
-
-    Returns
-    -------
-    probabilities : ndarray of float64, shape (n_pairs,)
-        As written.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a text is missing, a prior is outside (0, 1), or there is not one id per pair.
-    OSError
-        If the file cannot be written, as in `film.datasets.atomic_writer`.
-
-    Examples
-    --------
-    >>> import io
-    >>> import numpy as np
-    >>> from types import SimpleNamespace
-    >>> from estimators.pairs import write_predictions
-    >>> model = SimpleNamespace(
-    ...     prior_=0.5, predict_proba=lambda pairs: np.full((len(pairs), 2), 0.5)
-    ... )
-    >>> file = io.StringIO()
-    >>> write_predictions(model, [("a", "b")], ["7"], file, prior=0.25)
-    array([0.25])
-    >>> file.getvalue().split()
-    ['test_id,is_duplicate', '7,0.25']
-    """
-    pairs = check_pairs(pairs)
-    if len(ids) != len(pairs):
-        raise ValueError(f"ids has {len(ids)} entries for {len(pairs)} pairs; give one per pair")
-    shifted = _shift(model, prior, prior_from)
-    probabilities = shifted(duplicate_probabilities(model, pairs, advance=advance))
-    write_submission(path, ids, probabilities)
-    return probabilities
-
-
 def keep_pairs(rows: Iterable[tuple[Any, str, str]], folder: str | os.PathLike[str]) -> RowBlocks:
     """Write pairs with ids to blocks on disk, `BLOCK` pairs each, for `write_kept_predictions`.
 
@@ -191,8 +124,13 @@ def write_kept_predictions(
         As for `duplicate_probabilities`; picklable if several processes share the work.
     pairs : RowBlocks
         From `keep_pairs`.
-    path, prior, prior_from
-        As for `write_predictions`.
+    path : str, path-like or text stream
+        The CSV file to create or replace.
+    prior : float in (0, 1), optional
+        Share of duplicates among the pairs, 0.1746 in Kaggle's test set; Bayes' rule shifts
+        probabilities to it. None: no shift.
+    prior_from : float in (0, 1), optional
+        Prior of the model's probabilities. None is its ``prior_``.
     keep : path
         Folder of the scored blocks.
     model_digest : str
@@ -241,17 +179,14 @@ def write_kept_predictions(
             advance(now - done)
         done = now
 
-    jobs: Any = n_jobs  # joblib declares int alone
-    alone = effective_n_jobs(jobs) == 1
-    with nullcontext(lambda: model) if alone else shared_with(pairs, model) as read:
-        probabilities = map_blocks(
-            partial(_judged, read),
-            pairs,
-            keep,
-            made_by={"stage": "judge", "model": model_digest},
-            n_jobs=n_jobs,
-            progress=judged,
-        )
+    probabilities = map_blocks(
+        partial(_judged, model),
+        pairs,
+        keep,
+        made_by={"stage": "judge", "model": model_digest},
+        n_jobs=n_jobs,
+        progress=judged,
+    )
     total = 0.0
     is_path = isinstance(path, str | os.PathLike)
     with atomic_writer(path, newline="") if is_path else nullcontext(path) as handle:
@@ -265,9 +200,8 @@ def write_kept_predictions(
     return total / pairs.shape[0]
 
 
-def _judged(read: Callable[[], Any], rows: list[str], start: int) -> NDArray[np.float64]:
+def _judged(model: Any, rows: list[str], start: int) -> NDArray[np.float64]:
     pairs = check_pairs([tuple(json.loads(row)[1:]) for row in rows])
-    model = read()
     p = _probabilities(model, pairs)
     wrong = np.flatnonzero(~((p >= 0) & (p <= 1)))
     if len(wrong):

@@ -17,4 +17,3 @@ from .parts import missing_pairs as missing_pairs
 from .rare_terms import SparseSearch as SparseSearch
 from .row_blocks import RowBlocks as RowBlocks
 from .row_blocks import cut_rows as cut_rows
-from .shared_values import shared_with as shared_with

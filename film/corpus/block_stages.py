@@ -1,25 +1,26 @@
 """Write, map and sum row blocks with joblib.
 
-Every stage is a map or a sum over blocks, and tasks are sent only a folder name and a block number.
+Every stage is a map or a sum over blocks; tasks are sent the function, a folder name and numbers.
 So the same call runs in one process, in several with ``joblib.parallel_config(n_jobs=2)``, and on a
 cluster with a shared file system with ``joblib.parallel_config(backend="dask")``.
 """
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from film.corpus.block_files import Entry, decode, encode, read_block
+from film.corpus.block_files import Entry, encode
 from film.corpus.row_blocks import (
     MANIFEST,
     RowBlocks,
-    drop,
     finish,
     held_folder,
     save_block,
@@ -170,8 +171,6 @@ def sum_blocks(
     function: Callable[[Any, int], Any],
     blocks: RowBlocks,
     *,
-    keep: str | os.PathLike[str] | None = None,
-    made_by: dict[str, Any] | None = None,
     n_parts: int = MOST_SUMMANDS,
     n_jobs: int | None = None,
     progress: Progress = None,
@@ -186,11 +185,6 @@ def sum_blocks(
         processes it must be picklable.
     blocks : RowBlocks
         The source.
-    keep : path, optional
-        Folder for partial sums, so that an interrupted sum can resume. Only for two-dimensional
-        arrays and sparse matrices.
-    made_by : dict, optional
-        As in `map_blocks`, with ``keep``.
     n_parts : int, default=16
         Maximum number of runs of blocks, and so of processes that share the work. Each returns one
         summand.
@@ -221,48 +215,15 @@ def sum_blocks(
     """
     runs = np.array_split(np.arange(blocks.n_blocks), min(blocks.n_blocks, n_parts))
     parallel: Any = Parallel(n_jobs=n_jobs, return_as="generator")
-    if keep is None:
-        parts = parallel(delayed(_sum_run)(function, blocks, run.tolist()) for run in runs)
-        return _total(parts, len(runs), progress)
-    making = {"stage": "sum", "parts": len(runs), **(made_by or {}), "source": blocks.digest}
-    with held_folder(keep, making) as target:
-        entries = whole_entries(target, making)
-        missing = [number for number in range(len(runs)) if number not in entries]
-        work = parallel(
-            delayed(_keep_run)(function, blocks, runs[number].tolist(), number, target, making)
-            for number in missing
-        )
-        for done, (number, entry) in enumerate(work, start=len(runs) - len(missing) + 1):
-            entries[number] = entry
+    parts = parallel(delayed(_sum_run)(function, blocks, run.tolist()) for run in runs)
+
+    def counted(parts: Iterable[Any]) -> Iterator[Any]:
+        for done, part in enumerate(parts, start=1):
+            yield part
             if progress is not None:
                 progress(f"part {done} of {len(runs)}")
-        numbers = range(len(runs))
-        total = _total(decode(entries[i], read_block(target, entries[i])) for i in numbers)
-        drop(target)
-    return total
 
-
-def _total(parts: Iterable[Any], n_parts: int = 0, progress: Progress = None) -> Any:
-    total: Any = None
-    for done, part in enumerate(parts, start=1):
-        if total is None:
-            total = part
-        else:
-            total += part
-        if progress is not None:
-            progress(f"part {done} of {n_parts}")
-    return total
-
-
-def _keep_run(
-    function: Callable[[Any, int], Any],
-    blocks: RowBlocks,
-    numbers: list[int],
-    run: int,
-    folder: Path,
-    made_by: dict[str, Any],
-) -> tuple[int, Entry]:
-    return run, save_block(folder, run, _sum_run(function, blocks, numbers), made_by)
+    return reduce(operator.iadd, counted(parts))
 
 
 def _map_one(
@@ -283,7 +244,8 @@ def _map_one(
 
 
 def _sum_run(function: Callable[[Any, int], Any], blocks: RowBlocks, numbers: list[int]) -> Any:
-    return _total(function(blocks.block(number), int(blocks.edges[number])) for number in numbers)
+    parts = (function(blocks.block(number), int(blocks.edges[number])) for number in numbers)
+    return reduce(operator.iadd, parts)
 
 
 def _same(folder: Path, entry: Entry, rows: Any) -> bool:

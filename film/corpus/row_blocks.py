@@ -37,7 +37,7 @@ MANIFEST = "blocks.json"
 _FORMAT = 1
 _LOCK = ".lock"
 _FILES = re.compile(rf"{NAME.pattern}|block-\d{{6}}\.entry")
-_LEFT = re.compile(r"\.block.*\.[0-9a-f]{12}\.part|\.\.?shared-.*")
+_LEFT = re.compile(r"\.block.*\.[0-9a-f]{12}\.part")
 
 
 class RowBlocks:

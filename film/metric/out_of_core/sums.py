@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from film.corpus import RowBlocks, shared_with, sum_blocks
+from film.corpus import RowBlocks, sum_blocks
 from film.metric.decomposition.gram import summed_gram
 from film.metric.decomposition.products import threaded_product
 from film.metric.decomposition.svd import gram_svd, whole_gram_svd
@@ -160,9 +160,8 @@ def block_moments(
         shape=weights.shape,
     )
     # Sums of rows are sparse like the rows, and a tenth of the size of their coordinates.
-    with shared_with(X, sp.csc_array(sp.vstack([chosen, weights]))) as read:
-        work = partial(_weighted_rows, read)
-        sums = sum_blocks(work, X, n_jobs=n_jobs, progress=progress)
+    work = partial(_weighted_rows, sp.csc_array(sp.vstack([chosen, weights])))
+    sums = sum_blocks(work, X, n_jobs=n_jobs, progress=progress)
     coordinates = threaded_product(sums, axes)
     return coordinates[: len(anchors)], coordinates[len(anchors) :]
 
@@ -172,6 +171,6 @@ def _normal_matrix(rows: Any, start: int) -> Any:
     return wide.T @ wide if isinstance(wide, np.ndarray) else sp.csr_array(wide.T @ wide)
 
 
-def _weighted_rows(weights: Callable[[], Any], rows: Any, start: int) -> Any:
-    some = sp.csr_array(weights()[:, start : start + rows.shape[0]])
+def _weighted_rows(weights: Any, rows: Any, start: int) -> Any:
+    some = sp.csr_array(weights[:, start : start + rows.shape[0]])
     return some @ rows

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from film.corpus import RowBlocks, shared_with, sum_blocks
+from film.corpus import RowBlocks, sum_blocks
 from film.pairs.checks import check_at_least_one, checked_integers
 from film.pairs.ranks import INFINITE_RANK, neighbour_ranks
 
@@ -24,7 +22,6 @@ def block_ranks(
     pairs: ArrayLike,
     *,
     k_max: int | None = None,
-    keep: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> NDArray[np.int64]:
@@ -41,8 +38,6 @@ def block_ranks(
         Row numbers of x and x′.
     k_max : int, optional
         Higher ranks are returned as k_max.
-    keep : path, optional
-        Folder for finished counts, as in `film.corpus.sum_blocks`.
     n_jobs, progress
         As for `film.corpus.sum_blocks`.
 
@@ -58,8 +53,7 @@ def block_ranks(
 
     Notes
     -----
-    Each process needs memory for the different rows of the pairs, mapped from one file, and for one
-    block.
+    Each process needs memory for the different rows of the pairs and for one block.
 
     Examples
     --------
@@ -82,32 +76,21 @@ def block_ranks(
     asked, position = np.unique(listed, return_inverse=True)
     position = position.reshape(listed.shape)
     rows = points.rows(asked)
-    made_by = {"pairs": _hash(listed), "k_max": k_max}
-    with shared_with(points, rows) as read_rows, shared_with(points, (asked, position)) as read:
-        work = partial(_ranks_in_block, read_rows, read, k_max)
-        ranks = sum_blocks(
-            work,
-            points,
-            keep=keep,
-            made_by=made_by,
-            n_parts=_MOST_PARTS,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
+    work = partial(_ranks_in_block, rows, asked, position, k_max)
+    ranks = sum_blocks(work, points, n_parts=_MOST_PARTS, n_jobs=n_jobs, progress=progress)
     known = np.any(rows != 0, axis=1)[position].all(axis=1)
     ranks[~known & (listed[:, 0] != listed[:, 1])] = INFINITE_RANK
     return ranks if k_max is None else np.minimum(ranks, k_max)
 
 
 def _ranks_in_block(
-    read_rows: Callable[[], Any],
-    read: Callable[[], Any],
+    rows: NDArray[np.floating[Any]],
+    asked: NDArray[np.int64],
+    position: NDArray[np.intp],
     k_max: int | None,
     block: np.ndarray,
     start: int,
 ) -> NDArray[np.int64]:
-    rows = read_rows()
-    asked, position = read()
     n = len(block)
     inside = (asked >= start) & (asked < start + n)
     # A row of the block is left out by its index there, so it must not come a second time.
@@ -118,7 +101,3 @@ def _ranks_in_block(
     ranks = neighbour_ranks(points, place[position], corpus=np.arange(n), k_max=k_max)
     ranks[ranks == INFINITE_RANK] = 0
     return ranks
-
-
-def _hash(array: np.ndarray) -> str:
-    return hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).hexdigest()

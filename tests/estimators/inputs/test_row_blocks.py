@@ -141,7 +141,6 @@ def test_a_killed_transformation_goes_on(texts, tmp_path):
     blocks = transform_blocks(vectorizer, texts, tmp_path / "x")
     assert len(calls) == 3 + texts.n_blocks - 2
     assert abs(blocks.to_memory() - TfidfVectorizer().fit_transform(TEXTS)).max() < 1e-15
-    assert not list(texts.folder.glob(".shared*"))
 
 
 def test_partial_fit_learns_from_a_stream_of_labelled_pairs():

@@ -9,7 +9,6 @@ from estimators.pairs.submission import (
     duplicate_probabilities,
     keep_pairs,
     write_kept_predictions,
-    write_predictions,
 )
 from film.pairs.priors import shift_prior
 
@@ -45,64 +44,32 @@ def read(path):
         return list(csv.DictReader(handle))
 
 
-def test_the_file_holds_shifted_probabilities(tmp_path):
-    path = tmp_path / "submission.csv"
-    said = write_predictions(Lengths(), PAIRS, list("stuvwxyz"), path, prior=0.1746)
-    expected = shift_prior(Lengths().predict_proba(PAIRS)[:, 1], 0.4, 0.1746)
+@pytest.mark.parametrize(
+    ("prior", "start", "expected"),
+    [
+        ({"prior": 0.1746}, 0.4, 0.1746),
+        ({}, 0.4, 0.4),
+        ({"prior": 0.2, "prior_from": 0.2}, 0.2, 0.2),
+    ],
+)
+def test_the_file_holds_shifted_probabilities(tmp_path, monkeypatch, prior, start, expected):
+    monkeypatch.setattr(submission, "BLOCK", 3)
+    named = ((name, *pair) for name, pair in zip("stuvwxyz", PAIRS, strict=True))
+    pairs, path, told = keep_pairs(named, tmp_path / "p"), tmp_path / "s.csv", []
+    mean = write_kept_predictions(
+        Lengths(), pairs, path, tmp_path / "j", model_digest="a", advance=told.append, **prior
+    )
     rows = read(path)
     assert list(rows[0]) == ["test_id", "is_duplicate"]
     assert [row["test_id"] for row in rows] == list("stuvwxyz")
-    np.testing.assert_allclose([float(row["is_duplicate"]) for row in rows], expected, rtol=1e-12)
-    np.testing.assert_array_equal(said, [float(row["is_duplicate"]) for row in rows])
-
-
-def test_without_a_prior_they_stay(tmp_path):
-    said = write_predictions(Lengths(), PAIRS, list("stuvwxyz"), tmp_path / "s.csv")
-    np.testing.assert_array_equal(said, Lengths().predict_proba(PAIRS)[:, 1])
-
-
-def test_another_prior_from_is_used(tmp_path):
-    said = write_predictions(
-        Lengths(), PAIRS, list("stuvwxyz"), tmp_path / "s.csv", prior=0.2, prior_from=0.2
-    )
-    np.testing.assert_allclose(said, Lengths().predict_proba(PAIRS)[:, 1], rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("ids", "prior", "message"),
-    [(list("stuvwxy"), 0.2, "7 entries for 8 pairs"), (list("stuvwxyz"), 1.0, "prior_to")],
-)
-def test_bad_arguments_are_found_before_the_work(tmp_path, ids, prior, message):
-    model = Lengths()
-    with pytest.raises(ValueError, match=message):
-        write_predictions(model, PAIRS, ids, tmp_path / "s.csv", prior=prior)
-    assert model.asked == []
-    assert not (tmp_path / "s.csv").exists()
-
-
-def test_kept_predictions_are_those_in_memory_and_are_told_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(submission, "BLOCK", 3)
-    pairs = keep_pairs(
-        ((name, *pair) for name, pair in zip("stuvwxyz", PAIRS, strict=True)), tmp_path / "p"
-    )
-    settings = {"model_digest": "lengths", "prior": 0.1746}
-    told = []
-    mean = write_kept_predictions(
-        Lengths(), pairs, tmp_path / "s.csv", tmp_path / "j", advance=told.append, **settings
-    )
-    said = write_predictions(
-        Lengths(), PAIRS, list("stuvwxyz"), tmp_path / "w.csv", prior=settings["prior"]
-    )
-    assert told == [3, 3, 2] and mean == pytest.approx(said.mean(), rel=1e-12)
-    assert (tmp_path / "s.csv").read_text() == (tmp_path / "w.csv").read_text()
+    wanted = shift_prior(Lengths().predict_proba(PAIRS)[:, 1], start, expected)
+    found = [float(row["is_duplicate"]) for row in rows]
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert told == [3, 3, 2] and mean == pytest.approx(wanted.mean(), rel=1e-12)
     with pytest.raises(FileExistsError, match="another run, with other model"):
-        write_kept_predictions(
-            Lengths(), pairs, tmp_path / "s.csv", tmp_path / "j", model_digest="another"
-        )
+        write_kept_predictions(Lengths(), pairs, path, tmp_path / "j", model_digest="another")
     with pytest.raises(ValueError, match="prior"):
-        write_kept_predictions(
-            Lengths(), pairs, tmp_path / "s.csv", tmp_path / "j", model_digest="lengths", prior=1.5
-        )
+        write_kept_predictions(Lengths(), pairs, path, tmp_path / "j", model_digest="a", prior=1.5)
 
 
 def test_probabilities_that_are_none_are_refused_in_blocks(tmp_path):

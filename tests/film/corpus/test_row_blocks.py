@@ -272,29 +272,6 @@ def test_blocks_of_a_wrong_kind_are_refused(tmp_path):
         map_blocks(lambda texts, start: texts[1:], blocks, tmp_path / "f", made_by={})
 
 
-def test_an_interrupted_sum_goes_on_where_it_stopped(tmp_path):
-    X = _sparse(200)
-    blocks = write_blocks(tmp_path / "x", _parts(X, 7))
-    made = {"what": "gram"}
-
-    class Gram(Counted):
-        def __call__(self, rows, start):
-            return gram(super().__call__(rows), start)
-
-    with pytest.raises(KeyboardInterrupt):
-        sum_blocks(Gram(9), blocks, keep=tmp_path / "kept", made_by=made)
-    rest = Gram()
-    found = sum_blocks(rest, blocks, keep=tmp_path / "kept", made_by=made)
-    assert 29 - 9 < rest.calls < 29
-    assert np.array_equal(found, 4 * sum_blocks(gram, blocks))
-    assert not list((tmp_path / "kept").iterdir())
-    with pytest.raises(KeyboardInterrupt):
-        sum_blocks(Gram(9), blocks, keep=tmp_path / "kept", made_by=made)
-    other = Gram()
-    sum_blocks(other, blocks, keep=tmp_path / "kept", made_by={"what": "other"})
-    assert other.calls == 29
-
-
 @pytest.mark.parametrize("content", ["-1", "null", "[]", '"a"', "{}", '{"digest": 1}', "{"])
 def test_a_manifest_of_another_form_is_named(tmp_path, content):
     write_blocks(tmp_path, [["a"]])

@@ -27,7 +27,7 @@ def test_ranks_are_those_of_the_points_in_memory(tmp_path, seed):
     blocks = cut(X, tmp_path / "x", 1 + 7 * (seed % 4))
     assert np.array_equal(block_ranks(blocks, pairs), expected)
     for k_max in (1, 5, 55):
-        found = block_ranks(blocks, pairs, k_max=k_max, keep=tmp_path / "kept")
+        found = block_ranks(blocks, pairs, k_max=k_max)
         assert np.array_equal(found, np.minimum(expected, k_max))
     assert block_ranks(blocks, np.empty((0, 2), int)).shape == (0, 2)
 
