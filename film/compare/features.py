@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from film.compare.normalize import NEGATION, comparable_tokens
 from film.compare.opposites import ANTONYMS, CLOSED_SETS, NEGATING
 from film.compare.order import sides_differ
-from film.compare.words import WordRarity, spelling_similarity
+from film.compare.words import WordRarity, most_edits, spelling_similarity
 from film.threads import usable_cores
 
 __all__ = ["DIFFERENCES", "PAIR_FEATURES", "pair_features"]
@@ -35,7 +36,7 @@ PAIR_FEATURES = (
 )
 """Names of the columns of `pair_features`."""
 
-_BLOCK_PAIRS = 2**16
+_BLOCK_PAIRS = 2**14
 
 SHORTEST, LONGEST = 2, 40
 """Letters of the words that are compared by spelling."""
@@ -286,19 +287,21 @@ class _Words:
         first, others = (
             self._rarest(side[self.length[side % size] >= SHORTEST]) for side in (left, right)
         )
-        ends = np.searchsorted(others // size, first // size, side="right")
-        n_others = ends - np.searchsorted(others // size, first // size)
-        owner = np.repeat(first, n_others)
-        partner = others[np.arange(len(owner)) + np.repeat(ends - np.cumsum(n_others), n_others)]
+        start, end = (
+            np.searchsorted(others // size, first // size, side=side) for side in ("left", "right")
+        )
+        # Words with more others come first, so those with a third, fourth … one are a slice.
+        order = np.argsort(start - end, kind="stable")
+        first, start, n_others = first[order], start[order], (end - start)[order]
+        a, b = first % size, others % size
+        found = [np.empty((2, 0), dtype=np.intp)]
+        for place in range(n_others.max(initial=0)):
+            n = np.count_nonzero(n_others > place)
+            other = start[:n] + place
+            near = self._may_be_alike(a[:n], b[other])
+            found.append(np.stack([first[near], others[other[near]]]))
+        owner, partner = np.concatenate(found, axis=1)
         a, b = owner % size, partner % size
-        # `spelling_similarity` is 0 for all other words: they need more edits than count.
-        n_other = np.bitwise_count(self.letters[a] ^ self.letters[b])
-        longer = np.abs(self.length[a] - self.length[b])
-        begin_alike = self.first[a] == self.first[b]
-        are_long = np.maximum(self.length[a], self.length[b]) >= 6
-        one_edit = (self.known[a] != self.known[b]) & (n_other <= 2) & (longer <= 1)
-        fits = (n_other <= MOST_LETTERS) & (longer <= 4) & (begin_alike | are_long | one_edit)
-        owner, partner, a, b = owner[fits], partner[fits], a[fits], b[fits]
         combined, inverse = np.unique(
             np.minimum(a, b) * size + np.maximum(a, b), return_inverse=True
         )
@@ -308,8 +311,23 @@ class _Words:
             [self.words[code] for code in b.tolist()],
             self.known[a].astype(np.intp) + self.known[b],
         )[inverse]
-        alike = similarity > 0
+        alike = np.flatnonzero(similarity)
+        alike = alike[np.lexsort((partner[alike], owner[alike]))]
         return _one_to_one(owner[alike], partner[alike], similarity[alike])
+
+    def _may_be_alike(self, a: Integers, b: Integers) -> Integers:
+        """Return which words may be similar: `spelling_similarity` is 0 for all others."""
+        n_other = np.bitwise_count(self.letters[a] ^ self.letters[b])
+        near = np.flatnonzero(n_other <= MOST_LETTERS)
+        a, b, n_other = a[near], b[near], n_other[near]
+        lengths = self.length[a], self.length[b]
+        shorter, longer = np.minimum(*lengths), np.maximum(*lengths)
+        begin_alike = self.first[a] == self.first[b]
+        n_known = self.known[a].astype(np.intp) + self.known[b]
+        edits = most_edits(shorter, longer, begin_alike, n_known)
+        by_edits = (n_other <= 2 * edits) & (longer - shorter <= edits)
+        # Words of one stem, and British and American words, begin alike.
+        return near[by_edits | (begin_alike & (longer - shorter <= 4))]
 
     def _weights(self, near: _Matches) -> tuple[Floats, Floats]:
         """Return the weights of matched words: a misspelling weighs what the known word weighs."""
@@ -325,12 +343,16 @@ class _Words:
         owner = keys // self.size
         if np.bincount(owner).max(initial=0) <= MOST_SPELT:
             return keys
-        words = keys % self.size
-        # Of equally rare words the first by alphabet: codes depend on the other pairs.
-        names = np.argsort(np.argsort(self.words))[words]
-        order = np.lexsort((names, -self.weight[words], owner))
+        order = np.lexsort((self._by_rarity[keys % self.size], owner))
         place = np.arange(len(keys)) - np.searchsorted(owner, owner)
         return np.sort(keys[order][place < MOST_SPELT])
+
+    @functools.cached_property
+    def _by_rarity(self) -> Integers:
+        """Rank of each word, from the rarest on."""
+        # Of equally rare words the first by alphabet: codes depend on the other pairs.
+        names = np.array(sorted(range(len(self.words)), key=self.words.__getitem__))
+        return np.argsort(names[np.argsort(-self.weight[names], kind="stable")])
 
     def _heaviest(self, keys: Integers, n: int) -> Floats:
         heaviest = np.zeros(n)

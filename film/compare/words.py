@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rapidfuzz.distance import DamerauLevenshtein
+from rapidfuzz.distance import DamerauLevenshtein, Prefix
 from rapidfuzz.process import cpdist
 
 __all__ = ["WordRarity", "record_share", "spelling_similarity"]
@@ -178,45 +178,43 @@ def spelling_similarity(
     >>> spelling_similarity(first, second, np.array([1, 2, 2])).tolist()
     [0.97, 0.95, 0.97]
     """
-    # Endings have at most four letters, so words of one stem are at most four edits apart.
     distance = cpdist(
         first, second, scorer=DamerauLevenshtein.distance, dtype=np.int32, score_cutoff=4
     )
     found = np.zeros(len(first))
-    for place in np.flatnonzero(distance <= 4).tolist():
-        a, b = first[place], second[place]
-        if american(a) == american(b):
-            found[place] = 0.97
-        elif _same_stem(a, b):
-            found[place] = 0.95
-        elif distance[place] <= _most_edits(a, b, n_known[place]):
-            loss = 0.03 if n_known[place] == 1 else 0.05
-            found[place] = (1 if n_known[place] == 1 else 0.95) - loss * distance[place]
+    # Endings have at most four letters, so words of one stem are at most four edits apart.
+    near = np.flatnonzero(distance <= 4)
+    first, second = ([words[place] for place in near.tolist()] for words in (first, second))
+    distance, n_known = distance[near], np.asarray(n_known)[near]
+    shorter, longer = np.sort([list(map(len, first)), list(map(len, second))], axis=0)
+    n_alike = cpdist(first, second, scorer=Prefix.similarity, dtype=np.int32)
+    same_stem = n_alike >= np.maximum(3, 0.6 * longer)
+    for pair in np.flatnonzero(same_stem).tolist():
+        ends = first[pair][n_alike[pair] :], second[pair][n_alike[pair] :]
+        same_stem[pair] = _ENDINGS.issuperset(ends)
+    spelled = {word: american(word) for word in {*first, *second}}
+    same_word = [spelled[a] == spelled[b] for a, b in zip(first, second, strict=True)]
+    by_edits = np.where(n_known == 1, 1 - 0.03 * distance, 0.95 - 0.05 * distance)
+    few = distance <= most_edits(shorter, longer, n_alike > 0, n_known)
+    found[near] = np.where(same_word, 0.97, np.where(same_stem, 0.95, np.where(few, by_edits, 0)))
     return found
 
 
-def _most_edits(first: str, second: str, n_known: int) -> int:
-    """Return the number of edits that a misspelling of words like these has at most."""
-    shorter, longer = sorted((len(first), len(second)))
-    if n_known == 1:
-        if longer >= 6 or (longer == 5 and first[0] == second[0]):
-            return 3 if longer >= 10 else 2
-        return int(shorter >= 4 or shorter != longer or (shorter == 3 and first[0] == second[0]))
-    if shorter < 4 or (longer < 6 and first[0] != second[0]):
-        return 0
-    return 2 if n_known == 0 and longer >= 8 else 1
+def most_edits(
+    shorter: NDArray[np.intp],
+    longer: NDArray[np.intp],
+    begin_alike: NDArray[np.bool_],
+    n_known: NDArray[np.intp],
+) -> NDArray[np.intp]:
+    """Return the number of edits that a misspelling of words of these lengths has at most."""
+    one_edit = (shorter >= 4) | (shorter != longer) | ((shorter == 3) & begin_alike)
+    two_edits = (longer >= 6) | ((longer == 5) & begin_alike)
+    one_known = np.where(two_edits, 2 + (longer >= 10), one_edit)
+    too_short = (shorter < 4) | ((longer < 6) & ~begin_alike)
+    others = np.where(too_short, 0, 1 + ((n_known == 0) & (longer >= 8)))
+    return np.where(n_known == 1, one_known, others)
 
 
 def american(word: str) -> str:
     """Return the American spelling of a British word, as far as a few rules go."""
     return _BRITISH.sub(lambda match: _AMERICAN[match.lastindex or 0], word)
-
-
-def _same_stem(first: str, second: str) -> bool:
-    n_alike = 0
-    for a, b in zip(first, second, strict=False):
-        if a != b:
-            break
-        n_alike += 1
-    long_enough = n_alike >= max(3, 0.6 * max(len(first), len(second)))
-    return long_enough and first[n_alike:] in _ENDINGS and second[n_alike:] in _ENDINGS

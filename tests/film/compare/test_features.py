@@ -364,6 +364,27 @@ def test_two_words_and_one_are_equal_texts():
     assert found["coverage of the longer"] == 1
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_all_words_of_similar_spelling_are_matched(seed):
+    draw = random.Random(seed)
+    words = ["aeroplane", "airplane", "aeroplanes"]
+    for _ in range(40):
+        word = "".join(draw.choices("bcdeklo", k=draw.randint(3, 11)))
+        place = draw.randrange(len(word) - 2)
+        gone, exchanged = word[place + 1] + word[place], word[place + 2 :]
+        words += [word, word + draw.choice(["ions", "ing", "s"]), word[:place] + gone + exchanged]
+        words += [word[:place] + "z" * n + word[place + n :] for n in (1, 2)]
+        words += [word[:place] + "z" * n + word[place:] for n in (1, 2, 3)]
+    first, second = zip(*itertools.combinations(dict.fromkeys(words), 2), strict=True)
+    rarity = rarity_of(*words, *draw.sample(words, len(words) // 2) * 5)
+    known = dict(zip(words, rarity.are_words(words).astype(int), strict=True))
+    n_known = np.array([known[a] + known[b] for a, b in zip(first, second, strict=True)])
+    expected = spelling_similarity(first, second, n_known) > 0
+    found = pair_features(first, second, rarity)[:, COLUMN["coverage of the longer"]] > 0
+    np.testing.assert_array_equal(found, expected)
+    assert 100 < expected.sum() < len(expected) / 10
+
+
 def long_texts(n, seed=0):
     """Two texts of n words of their own and a misspelt rare one."""
     draw = random.Random(seed)
