@@ -6,13 +6,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist, pdist
+from scipy.stats import zscore
 
 from estimators.inputs import TextIndex, check_integer, check_pair_labels, check_pairs
 from estimators.pairs.lexical import LexicalFeatures
-from film.pairs import checked_integers, select_representative, standard_scores
+from film.pairs import checked_integers
 
 CANDIDATES = 2000
 """So many pairs, drawn at random, stand for a larger pool: an answer takes a few seconds."""
+LARGEST = 4.0
+"""Standard deviations at which features are cut: one far value must not be all of a distance."""
+BANDWIDTH = 0.3
+"""Scale of the kernel, in median distances of the pool."""
+_BLOCK = 512
+_SAMPLE = 1000
 
 
 def suggest_pairs(
@@ -21,10 +29,9 @@ def suggest_pairs(
     """Choose the pairs to label next, so that the labelled ones stand for all pairs.
 
     On standardised `LexicalFeatures`, pairs are chosen whose plain averages come as close to those
-    of all pairs as they can (`film.pairs.select_representative`). Choices depend on texts
-    alone, never on answers, so they bias no probability: fit a classifier to the labels as they
-    are, without weights. Pairs labelled for another reason count as labelled; later choices fill
-    up what they left out.
+    of all pairs as they can (kernel herding). Choices depend on texts alone, never on answers, so
+    they bias no probability: fit a classifier to the labels as they are, without weights. Pairs
+    labelled for another reason count as labelled; later choices fill up what they left out.
 
     Parameters
     ----------
@@ -59,9 +66,18 @@ def suggest_pairs(
 
     Notes
     -----
+    With the kernel ``k(x, z) = exp(−‖x − z‖ / h)``, h being `BANDWIDTH` times the median distance,
+    and t pairs labelled or chosen already, the next one is the unlabelled
+    ``argmax_x  Σ_z w_z k(x, z) − Σ_{i ≤ t} k(x, x_i) / (t + 1)``, which lowers the distance of the
+    kernel means of chosen pairs and of the pool greedily.
+
     From a pool larger than `CANDIDATES`, as many unlabelled pairs are drawn, every one with the
     same probability. Texts are normalised in O(n_pairs); beside it, time is that of
     `LexicalFeatures` on candidates and labelled pairs, and of their pairwise distances.
+
+    References
+    ----------
+    Chen, Welling and Smola, *Super-samples from kernel herding*, 2010.
 
     Examples
     --------
@@ -89,15 +105,58 @@ def suggest_pairs(
     # The asked ones belong to what the labels are to stand for.
     rows = np.concatenate([drawn, asked])
     features = LexicalFeatures().fit(pairs[rows]).transform(pairs[rows])
-    chosen = select_representative(
-        standard_scores(features),
+    chosen = _representative(
+        features,
         n,
         weights=np.repeat([len(left) / len(drawn), 1.0], [len(drawn), len(asked)]),
         known=len(drawn) + np.flatnonzero(_alike(codes, asked, answered)),
-        barred=np.arange(len(drawn), len(rows)),
+        n_free=len(drawn),
         members=codes[rows],
     )
     return rows[chosen]
+
+
+def _representative(
+    features: NDArray[np.float64],
+    n: int,
+    *,
+    weights: NDArray[np.float64],
+    known: NDArray[np.intp],
+    n_free: int,
+    members: NDArray[np.intp],
+) -> list[int]:
+    """Choose up to n of the first ``n_free`` points by kernel herding.
+
+    A point that shares a member with a chosen one waits until no other point is left.
+    """
+    X = np.clip(np.nan_to_num(zscore(features, axis=0)), -LARGEST, LARGEST)
+    distances = pdist(X[:: -(-len(X) // _SAMPLE)])
+    scale = BANDWIDTH * float(np.median(distances[distances > 0])) if distances.any() else 1.0
+    target = _kernel_sums(X, X, weights / weights.sum(), scale)
+    covered = _kernel_sums(X, X[known], np.ones(len(known)), scale)
+    left, free = np.arange(len(X)) < n_free, np.ones(len(X), dtype=bool)
+    chosen: list[int] = []
+    while len(chosen) < n and left.any():
+        allowed = left & free if (left & free).any() else left
+        gain = target - covered / (len(known) + len(chosen) + 1)
+        best = int(np.where(allowed, gain, -np.inf).argmax())
+        chosen.append(best)
+        left[best] = False
+        free &= ~np.isin(members, members[best]).any(axis=1)
+        covered += _kernel_sums(X, X[best : best + 1], np.ones(1), scale)
+    return chosen
+
+
+def _kernel_sums(
+    X: NDArray[np.float64], Z: NDArray[np.float64], weights: NDArray[np.float64], scale: float
+) -> NDArray[np.float64]:
+    """``Σ_z w_z exp(−‖x − z‖ / scale)`` at every x."""
+    sums = np.zeros(len(X))
+    for start in range(0, len(Z), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        # No BLAS: equal points must have equal sums, whatever kernel multiplies.
+        sums += (np.exp(-cdist(X, Z[block]) / scale) * weights[block]).sum(axis=1)
+    return sums
 
 
 def _unlike(

@@ -33,8 +33,6 @@ from .ranks import Rates as Rates
 from .ranks import effective_ranks as effective_ranks
 from .ranks import neighbour_ranks as neighbour_ranks
 from .ranks import rates_over_k as rates_over_k
-from .suggestion import select_representative as select_representative
-from .suggestion import standard_scores as standard_scores
 from .suspicion import confident_contradictions as confident_contradictions
 from .suspicion import label_chains as label_chains
 from .thresholds import ThresholdCurve as ThresholdCurve

@@ -1,13 +1,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import cdist
+from sklearn.preprocessing import StandardScaler
 
 from estimators.inputs import TextIndex
 from estimators.pairs import suggestion
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.suggestion import suggest_pairs
 from film.datasets import make_question_pairs
-from film.pairs.suggestion import select_representative, standard_scores
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +25,43 @@ def questions(pairs):
     return np.sort(TextIndex().add_pairs(np.asarray(pairs, dtype=object)), axis=1)
 
 
-def test_a_cold_start_is_the_rule_on_lexical_features(data, first):
-    assert len(first) == len(set(first.tolist())) == 40
-    X = LexicalFeatures().fit(data.pairs).transform(data.pairs)
-    codes = questions(data.pairs)
-    _, unlike = np.unique(codes, axis=0, return_index=True)
-    assert len(unlike) == len(codes)
-    expected = select_representative(standard_scores(X), 40, members=codes)
-    np.testing.assert_array_equal(first, expected)
+def standard_features(pairs):
+    return StandardScaler().fit_transform(LexicalFeatures().fit(pairs).transform(pairs))
+
+
+def slow_selection(X, n, weights, known, n_free, members):
+    """The same choice, from the whole kernel and every mean anew."""
+    X = np.clip(X, -suggestion.LARGEST, suggestion.LARGEST)
+    distances = cdist(X, X)
+    above = distances[np.triu_indices(len(X), 1)]
+    K = np.exp(-distances / (suggestion.BANDWIDTH * np.median(above[above > 0])))
+    target, chosen = K @ (weights / weights.sum()), []
+    for _ in range(n):
+        left = [row for row in range(n_free) if row not in chosen]
+        used = {part for row in chosen for part in members[row]}
+        left = [row for row in left if not used & set(members[row])] or left
+        there = [*known, *chosen]
+        gain = target - sum((K[row] for row in there), np.zeros(len(X))) / (len(there) + 1)
+        chosen.append(max(left, key=gain.__getitem__))
+    return chosen
+
+
+@pytest.mark.parametrize("block", [7, 512])
+def test_choices_are_those_of_the_whole_kernel(data, first, monkeypatch, block):
+    monkeypatch.setattr(suggestion, "_BLOCK", block)
+    codes, rest = questions(data.pairs), np.setdiff1d(np.arange(300), first)
+    assert len(np.unique(codes, axis=0)) == len(codes)
+    X = standard_features(data.pairs)
+    none = np.array([], dtype=int)
+    assert first.tolist() == slow_selection(X, 40, np.ones(300), none, 300, codes)
+    rows = np.concatenate([rest, first])
+    more = suggest_pairs(data.pairs, 150, labelled=first)
+    X = standard_features(data.pairs[rows])
+    known = np.arange(260, 300)
+    assert (
+        more.tolist()
+        == rows[slow_selection(X, 150, np.ones(300), known, 260, codes[rows])].tolist()
+    )
 
 
 def test_no_two_pairs_share_a_question_while_others_are_left(data, first):
@@ -54,7 +84,7 @@ def test_suggested_pairs_stand_for_the_pool():
     """Their features' means are nearer to the pool's than those of 19 in 20 random draws."""
     pool = make_question_pairs(2000, random_state=0)
     pairs = pool.pairs[:400]
-    Z = standard_scores(LexicalFeatures().fit(pairs).transform(pairs))
+    Z = np.clip(standard_features(pairs), -suggestion.LARGEST, suggestion.LARGEST)
 
     def error(rows):
         return np.linalg.norm(Z[rows].mean(axis=0) - Z.mean(axis=0))
@@ -92,16 +122,16 @@ def test_asked_pairs_stay_part_of_the_pool(data, first, monkeypatch):
 
     def spy(points, n, **keywords):
         given.update(keywords, points=points)
-        return select_representative(points, n, **keywords)
+        return list(range(n))
 
-    monkeypatch.setattr(suggestion, "select_representative", spy)
+    monkeypatch.setattr(suggestion, "_representative", spy)
     monkeypatch.setattr(suggestion, "CANDIDATES", 50)
     answers = [None if place < 3 else 1 for place in range(40)]
     suggest_pairs(data.pairs, 5, labelled=first, y=answers)
     # 260 pairs are left, for which 50 stand; 40 stand for themselves, and 37 of them have a label.
     assert given["weights"].tolist() == [260 / 50] * 50 + [1] * 40
-    assert len(given["points"]) == 90 and given["barred"].tolist() == list(range(50, 90))
-    assert len(given["known"]) == 37 and set(given["known"]) <= set(given["barred"])
+    assert len(given["points"]) == 90 and given["n_free"] == 50
+    assert len(given["known"]) == 37 and set(given["known"]) <= set(range(50, 90))
 
 
 def test_the_same_pair_in_other_order_or_spelling_is_no_other_pair(data):
