@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import operator
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -91,15 +93,12 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
     >>> values["number differs"], values["code differs"]
     (1.0, 0.0)
     """
-    number: dict[str, int] = {}
-    sides = [
-        np.array([number.setdefault(text, len(number)) for text in texts], dtype=np.intp)
-        for texts in (first, second)
-    ]
+    number, codes = _numbered(chain(first, second))
+    sides = codes.reshape(2, -1)
     tokens = join_words([comparable_tokens(text) for text in number], rarity)
     are_lists = np.array([_is_list(text) for text in number], dtype=bool)
     words = _Words(tokens, rarity)
-    found = np.empty((len(sides[0]), len(PAIR_FEATURES)))
+    found = np.empty((len(first), len(PAIR_FEATURES)))
 
     def fill(start: int) -> None:
         block = slice(start, start + _BLOCK_PAIRS)
@@ -116,15 +115,24 @@ def join_words(texts: list[list[str]], rarity: WordRarity) -> list[list[str]]:
     joined: list[list[str]] = []
     for tokens in texts:
         out = tokens
-        for place in range(len(tokens) - 1, 0, -1):
-            both = tokens[place - 1] + tokens[place]
-            if len(both) >= 5 and both in vocabulary and tokens[place - 1] not in ("a", "i"):
-                if out is tokens:
-                    out = tokens.copy()
-                if place < len(out) and out[place - 1 : place + 1] == tokens[place - 1 : place + 1]:
-                    out[place - 1 : place + 1] = [both]
+        if not vocabulary.isdisjoint(map(operator.add, tokens, tokens[1:])):
+            out = tokens.copy()
+            for place in range(len(tokens) - 1, 0, -1):
+                pair = tokens[place - 1 : place + 1]
+                both = "".join(pair)
+                if len(both) >= 5 and both in vocabulary and pair[0] not in ("a", "i"):
+                    if out[place - 1 : place + 1] == pair:
+                        out[place - 1 : place + 1] = [both]
         joined.append(out)
     return joined
+
+
+def _numbered(strings: Iterable[str]) -> tuple[dict[str, int], Integers]:
+    """Return the distinct strings with their numbers, and the number of each string."""
+    number: defaultdict[str, int] = defaultdict()
+    number.default_factory = number.__len__
+    codes = np.fromiter(map(number.__getitem__, strings), dtype=np.intp)
+    return dict(number), codes
 
 
 def _is_list(text: str) -> bool:
@@ -154,12 +162,10 @@ class _Words:
 
     def __init__(self, texts: list[list[str]], rarity: WordRarity) -> None:
         self.texts = texts
-        self.code: dict[str, int] = {}
-        codes = [self.code.setdefault(word, len(self.code)) for word in chain.from_iterable(texts)]
+        self.code, self.codes = _numbered(chain.from_iterable(texts))
         words = list(self.code)
         self.size = max(len(words), 1)
         sizes = np.fromiter(map(len, texts), dtype=np.intp, count=len(texts))
-        self.codes = np.array(codes, dtype=np.intp)
         self.edges = np.append(0, np.cumsum(sizes)).astype(np.intp)
 
         def marks(holds: Iterable[bool]) -> NDArray[np.bool_]:

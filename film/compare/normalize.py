@@ -163,6 +163,7 @@ _DIGIT = re.compile(r"\d")
 _CLOCK = re.compile(
     r"(?<![\d:.,])(\d{1,2})(?:[:.](\d{2}))? ?([ap])\.?m\b\.?|(?<![\d:])(\d{1,2}):(\d{2})(?![\d:])"
 )
+_CLOCK_SIGNS = (":", "am", "pm", "a.m", "p.m")
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?({_MONTH})\b")
 _MONTH_DAY = re.compile(rf"\b({_MONTH})\.? (\d{{1,4}})(?:st|nd|rd|th)?\b")
@@ -176,6 +177,7 @@ _TOKEN = re.compile(
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)*")
 _IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 
+_LETTERS_ALONE = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 _CHANGED = {*_SPLIT, *_WORD_NUMBERS, *_LONG_UNITS, *_FORMS}
 """Words that become other tokens in a text without digits. Others do so after a number only."""
@@ -226,8 +228,13 @@ def comparable_tokens(text: str) -> list[str]:
     has_digits = _DIGIT.search(plain) is not None
     if has_digits:
         plain = _plain_numbers(plain)
-    found = _TOKEN.findall(plain)
-    if not has_digits and plain.isascii() and _CHANGED.isdisjoint(found):
+    is_plain = plain.isascii() and not has_digits
+    if is_plain and "+" not in plain and "#" not in plain:
+        # The same words as by the pattern, several times faster.
+        found = plain.translate(_LETTERS_ALONE).split()
+    else:
+        found = _TOKEN.findall(plain)
+    if is_plain and _CHANGED.isdisjoint(found):
         return found
     tokens: list[str] = []
     for token in found:
@@ -253,9 +260,11 @@ def comparable_tokens(text: str) -> list[str]:
 
 
 def _plain_numbers(text: str) -> str:
-    text = _THOUSANDS.sub(lambda match: match[1] + match[2].replace(",", ""), text)
-    text = _DECIMAL_COMMA.sub(r"\1.\2", text)
-    text = _CLOCK.sub(_clock, text)
+    if "," in text:
+        text = _THOUSANDS.sub(lambda match: match[1] + match[2].replace(",", ""), text)
+        text = _DECIMAL_COMMA.sub(r"\1.\2", text)
+    if any(map(text.__contains__, _CLOCK_SIGNS)):
+        text = _CLOCK.sub(_clock, text)
     text = _DAY_MONTH.sub(lambda match: f"{match[1]} {_MONTHS[match[2]]}", text)
     return _MONTH_DAY.sub(lambda match: f"{_MONTHS[match[1]]} {match[2]}", text)
 
@@ -268,6 +277,8 @@ def _clock(match: re.Match[str]) -> str:
 
 
 def _number_tokens(token: str) -> list[str]:
+    if token.isdecimal():
+        return [f"#{token if len(token) > 2 else int(token)}"]
     number = _NUMBER.match(token)
     if number is None:
         return [token]

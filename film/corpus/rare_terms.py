@@ -81,7 +81,8 @@ class SparseSearch:
         positions = np.full((n, k), -1, dtype=np.intp)
         cosines = np.full((n, k), -np.inf, dtype=np.float32)
         # Most points have some term in common with a query.
-        size = min(BLOCK_QUERIES, max(1, BLOCK_COSINES // max(1, len(self._rows))))
+        n_cosines = min(len(self._rows), self._most or len(self._rows))
+        size = min(BLOCK_QUERIES, max(1, BLOCK_COSINES // max(1, n_cosines)))
 
         def fill(first: int) -> None:
             row, point, cosine = self._nearest(queries[first : first + size], k)

@@ -228,3 +228,9 @@ def test_plain_words_stay_as_they_are():
     for text in random_texts(600, seed=1):
         words = [token for token in comparable_tokens(text) if token.isalpha()]
         assert comparable_tokens(" ".join(words)) == words, ascii(text)
+
+
+@pytest.mark.parametrize("code", range(128))
+def test_words_of_ascii_are_split_as_those_of_other_scripts(code):
+    text = f"lamp{chr(code)}sofa{chr(code)}"
+    assert comparable_tokens(text) == comparable_tokens(f"{text} é")[:-1]
