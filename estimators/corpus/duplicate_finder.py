@@ -565,7 +565,9 @@ class DuplicateFinder(BaseEstimator):
         return KnownPairs(must_link, cannot_link, self.ids_, self._rows.codes, self._rows.blocks)
 
     def _chosen_encoder(self, rows: list[str], others: list[str]) -> AnyEncoder | None:
-        if self.encoder is not None and self.embedder is not None:
+        if self.encoder is None:
+            return None
+        if self.embedder is not None:
             raise ValueError(
                 "encoder adds to the comparison of words, which embedder replaces; give one"
             )
