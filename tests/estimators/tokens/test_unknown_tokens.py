@@ -14,7 +14,6 @@ from estimators import (  # noqa: E402
     SentenceEncoder,
     TokenEncoder,
     TokenMatchingRegressor,
-    TokenWeights,
     read_metadata,
 )
 from estimators.training.loop.batches import excluded  # noqa: E402
@@ -129,18 +128,6 @@ def test_encoders_warn_of_unknown_tokens_too(tiny_model):
         encoder = kind(tiny_model, max_length=MAX_TOKENS, device="cpu").fit(["a"])
         with pytest.warns(UserWarning, match="2 of 3 texts have tokens unknown to"):
             encoder.transform(["你好", "再见", "a cat"])
-
-
-def test_progress_of_token_weights_and_regressors_has_a_total(tiny_model, capsys):
-    TokenWeights(tiny_model, steps=3, random_state=0, device="cpu", verbose=1).fit(
-        [text for pair in PAIRS for text in pair]
-    )
-    assert "3/3" in capsys.readouterr().err
-    for kind in MODELS:
-        model = kind(tiny_model, max_length=MAX_TOKENS, device="cpu", verbose=1).fit(PAIRS, SCORES)
-        assert "4/4" in capsys.readouterr().err
-        model.explain(PAIRS)
-        assert "4/4" in capsys.readouterr().err
 
 
 def test_a_saved_regressor_tells_when_it_was_saved(tmp_path, tiny_model):

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import shutil
 
 import numpy as np
 import pytest
@@ -244,19 +243,3 @@ def test_bad_input_is_named_before_any_step(tiny_model, monkeypatch, parameters,
     monkeypatch.setattr(Training, "run", lambda self: pytest.fail("work began"))
     with pytest.raises((TypeError, ValueError), match=message):
         make(tiny_model, **parameters).fit(rows, y)
-
-
-def test_it_goes_to_the_hub_as_a_whole_folder(fitted, tmp_path, monkeypatch):
-    def kept(repo_id, folder, *, private, token):
-        assert (repo_id, private, token) == ("someone/model", True, "secret")
-        shutil.copytree(folder, tmp_path / "hub")
-        return "address"
-
-    monkeypatch.setattr("estimators.training.saving.upload", kept)
-    assert fitted.push_to_hub("someone/model", private=True, token="secret") == "address"
-    again = CrossEncoderRegressor.from_pretrained(tmp_path / "hub", verbose=0)
-    np.testing.assert_array_equal(again.predict(PAIRS), fitted.predict(PAIRS))
-    with pytest.raises(FileNotFoundError, match="for a name on the hub use from_pretrained"):
-        CrossEncoderRegressor.load(tmp_path / "nowhere")
-    with pytest.raises(FileExistsError, match="already there"):
-        fitted.save(tmp_path / "hub")

@@ -260,15 +260,6 @@ def test_a_folder_holds_the_network_and_names_the_frozen_model(model, folder, tm
         TripletNetwork.load(tmp_path / "saved")
 
 
-def test_a_network_of_token_vectors_is_saved_without_a_frozen_model(tmp_path):
-    texts, topics = clusters()
-    model = TripletNetwork(max_triplets=20, **SMALL).fit(texts, topics)
-    model.save(tmp_path / "saved")
-    found = TripletNetwork.load(tmp_path / "saved")
-    np.testing.assert_array_equal(found.transform(texts), model.transform(texts))
-    assert found.encoder_ is None
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -344,12 +335,3 @@ def test_it_embeds_for_the_rule_and_for_a_stack(model):
         stack = DuplicateClassifier([("network", model)], cv=2).fit(data.pairs, data.y)
     assert rule.predict_proba(data.pairs[:3]).shape == (3, 2)
     assert stack.predict_proba(data.pairs[:3]).shape == (3, 2)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_gpu_agrees_with_a_cpu():
-    texts, topics = clusters()
-    model = TripletNetwork(max_triplets=40, epochs=1, **SMALL).fit(texts, topics)
-    again = clone(model).set_params(device="cuda").fit(texts, topics)
-    np.testing.assert_allclose(again.loss_curve_[0], model.loss_curve_[0], rtol=1e-3)
-    assert again.transform(texts).shape == (60, 6)
