@@ -31,7 +31,7 @@ from benchmarks.support.records import record
 from benchmarks.support.run import reading
 from estimators import FILM, PairwiseKNNClassifier, fast_duplicates
 from estimators.pairs import duplicate_probabilities
-from film.datasets import atomic_writer, write_submission
+from film.datasets import atomic_writer
 from film.pairs import binary_log_loss, effective_ranks, prior_weights, rates_over_k, shift_prior
 from film.text import normalize_text
 
@@ -198,7 +198,9 @@ def _stack_row(
     )
     found = duplicate_probabilities(stack, data.test)
     found = shift_prior(found, stack.prior_, options.prior)
-    write_submission(out / "submission.csv", data.test_ids, found)
+    with atomic_writer(out / "submission.csv") as file:
+        rows = zip(data.test_ids, found.tolist(), strict=True)
+        file.writelines(["test_id,is_duplicate\n", *(f"{name},{p}\n" for name, p in rows)])
     return row, found
 
 

@@ -6,4 +6,3 @@ from .locks import unlock as unlock
 from .pairs import QuestionPairs as QuestionPairs
 from .pairs import read_excluded as read_excluded
 from .writing import atomic_writer as atomic_writer
-from .writing import write_submission as write_submission

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import errno
 import os
 import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
-
-import numpy as np
-from numpy.typing import ArrayLike
 
 try:
     import fcntl
@@ -113,66 +109,6 @@ def atomic_writer(
         if isinstance(error, OSError) and error.filename in (None, str(temporary)):
             raise _failure(target, error) from error
         raise
-
-
-def write_submission(
-    path: str | os.PathLike[str] | IO[str],
-    ids: Sequence[str] | ArrayLike,
-    probabilities: ArrayLike,
-) -> None:
-    """Write duplicate probabilities as a Kaggle submission, atomically.
-
-    Parameters
-    ----------
-    path : str, path-like or text stream
-        The CSV file to create or replace, or a stream such as standard output.
-    ids : array-like of shape (n,)
-        Names of the pairs, as in `QuestionPairs.ids`.
-    probabilities : array-like of shape (n,)
-        Probability that a pair is a duplicate, finite and in [0, 1]. Written with enough digits to
-        restore the same float64.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, or a probability is not finite or outside [0, 1]. Raised before anything
-        is written.
-    OSError
-        As in `atomic_writer`.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> path = pathlib.Path(folder.name) / "submission.csv"
-    >>> write_submission(path, ["11", "20"], [0.25, 1.0])
-    >>> path.read_text(encoding="utf-8").split()
-    ['test_id,is_duplicate', '11,0.25', '20,1.0']
-    >>> folder.cleanup()
-    """
-    names = np.asarray(ids, dtype=object)
-    values = np.asarray(probabilities, dtype=np.float64)
-    if values.ndim != 1:
-        raise ValueError(
-            f"probabilities must have shape (n,), got {values.shape}; of predict_proba's "
-            "result give the column of class 1, proba[:, 1]"
-        )
-    if names.shape != values.shape:
-        raise ValueError(
-            f"ids and probabilities must have one entry per pair, got shapes {names.shape} "
-            f"and {values.shape}"
-        )
-    wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
-    if len(wrong):
-        raise ValueError(
-            f"probabilities must be finite and in [0, 1], got {values[wrong[0]]} at position "
-            f"{wrong[0]} (id {names[wrong[0]]!r}); {len(wrong)} of {len(values)} are invalid"
-        )
-    is_path = isinstance(path, str | os.PathLike)
-    with atomic_writer(path, newline="") if is_path else nullcontext(path) as handle:
-        writer = csv.writer(handle, lineterminator="\n")
-        writer.writerow(("test_id", "is_duplicate"))
-        writer.writerows(zip(names.tolist(), values.tolist(), strict=True))
 
 
 def _check_place(target: Path) -> None:

@@ -273,15 +273,6 @@ def test_another_model_in_the_same_folder_does_not_share_encodings(tmp_path):
     assert np.abs(cached(folder, tmp_path).transform(["a"]).values - first.values).max() > 0.1
 
 
-def test_a_torn_cache_is_encoded_again(encoder, tiny_model, tmp_path):
-    cached(tiny_model, tmp_path).transform(TEXTS)
-    [path] = (tmp_path / "cache").iterdir()
-    path.write_bytes(path.read_bytes()[:5000])
-    with pytest.warns(UserWarning, match="is damaged"):
-        found = cached(tiny_model, tmp_path).transform(TEXTS)
-    assert_same(found, encoder.transform(TEXTS))
-
-
 @pytest.mark.parametrize("n_tokens", [2, 4])
 def test_encodings_of_another_size_are_not_used(encoder, tiny_model, tmp_path, n_tokens):
     fitted = cached(tiny_model, tmp_path)
@@ -289,25 +280,6 @@ def test_encodings_of_another_size_are_not_used(encoder, tiny_model, tmp_path, n
     with encoding_cache.EncodingCache(tmp_path / "cache", settings) as cache:
         cache.add(encoding_cache.text_key("a"), np.ones((n_tokens, WIDTH)))
     assert_same(fitted.transform(["a"]), encoder.transform(["a"]))
-
-
-def test_interrupted_work_is_kept(tiny_model, tmp_path, monkeypatch):
-    encoder = cached(tiny_model, tmp_path, batch_size=1)
-    transformer = encoder.loaded()
-    forward, done = transformer.forward, []
-
-    def interrupted(tokens, batch):
-        if done:
-            raise KeyboardInterrupt
-        done.extend(batch)
-        return forward(tokens, batch)
-
-    monkeypatch.setattr(transformer, "forward", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        encoder.transform(TEXTS)
-    sizes = count_texts(again := cached(tiny_model, tmp_path), monkeypatch)
-    again.transform(TEXTS)
-    assert 0 < len(done) and sum(sizes) == len(set(TEXTS)) - len(done)
 
 
 def test_the_packaged_model_gives_the_vectors_of_plain_transformers():

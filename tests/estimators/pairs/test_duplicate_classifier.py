@@ -373,16 +373,6 @@ def test_similar_pairs_train_embedders_and_enter_no_ranks(tmp_path):
     assert {len(line["y"]) for line in lines_of(tmp_path / "pairs")} == {4, 8}
 
 
-@pytest.mark.parametrize("mode", ["fitted", "collected"])
-def test_order_within_pairs_changes_no_probability(request, mode):
-    model = request.getfixturevalue(mode)
-    judged = np.vstack([ODD, NEW[:40], PAIRS[:20]])
-    found = model.predict_proba(judged)
-    assert np.isfinite(found).all()
-    assert np.array_equal(model.predict_proba(judged[:, ::-1]), found)
-    assert np.array_equal(model.inputs(judged[:, ::-1]), model.inputs(judged))
-
-
 def test_spellings_that_embed_apart_are_symmetric_too():
     # "Zebra" has another vector than "zebra", and one of them may have none.
     model = cheap(WordSum()).fit(PAIRS, Y)

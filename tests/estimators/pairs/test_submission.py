@@ -54,14 +54,15 @@ def read(path):
 )
 def test_the_file_holds_shifted_probabilities(tmp_path, monkeypatch, prior, start, expected):
     monkeypatch.setattr(submission, "BLOCK", 3)
-    named = ((name, *pair) for name, pair in zip("stuvwxyz", PAIRS, strict=True))
+    names = ["a,b", 'c"d', *"uvwxyz"]
+    named = ((name, *pair) for name, pair in zip(names, PAIRS, strict=True))
     pairs, path, told = keep_pairs(named, tmp_path / "p"), tmp_path / "s.csv", []
     mean = write_kept_predictions(
         Lengths(), pairs, path, tmp_path / "j", model_digest="a", advance=told.append, **prior
     )
     rows = read(path)
     assert list(rows[0]) == ["test_id", "is_duplicate"]
-    assert [row["test_id"] for row in rows] == list("stuvwxyz")
+    assert [row["test_id"] for row in rows] == names
     wanted = shift_prior(Lengths().predict_proba(PAIRS)[:, 1], start, expected)
     found = [float(row["is_duplicate"]) for row in rows]
     np.testing.assert_allclose(found, wanted, rtol=1e-12)

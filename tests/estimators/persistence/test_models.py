@@ -337,7 +337,7 @@ def hostile_nodes(marker):
         ("numpy.seterr", node("Type", "numpy.seterr")),
         ("numpy.load", node("NdArray", "numpy.load", **empty)),
         ("joblib.memory.Memory", reduced("joblib.memory.Memory", path)),
-        (f"{SPLIT}.write_submission", node("Function", f"{SPLIT}.write_submission")),
+        (f"{SPLIT}.atomic_writer", node("Function", f"{SPLIT}.atomic_writer")),
         (f"{SPLIT}.atomic_writer", reduced(f"{SPLIT}.atomic_writer", path)),
         # Names that are trusted, where they would be called or looked up another way.
         ("ConstructorFromReduceNode", reduced(FILM_NAME)),

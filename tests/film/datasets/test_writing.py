@@ -5,15 +5,19 @@ import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
-from film.datasets import QuestionPairs, atomic_writer, write_submission
+from film.datasets import atomic_writer
 from film.datasets import writing as module
 
 
 def names(folder):
     return sorted(entry.name for entry in folder.iterdir())
+
+
+def write(path, text="whole"):
+    with atomic_writer(path) as handle:
+        handle.write(text)
 
 
 class FullDisk:
@@ -66,7 +70,7 @@ def test_full_disk_leaves_the_old_file_and_no_other(tmp_path, full_disk):
     with pytest.raises(
         OSError, match=r"could not write .*submission\.csv.*free some space"
     ) as info:
-        write_submission(path, np.arange(1000), np.linspace(0, 1, 1000))
+        write(path, "0.25\n" * 1000)
     assert info.value.errno == errno.ENOSPC
     assert path.read_text(encoding="utf-8") == "old"
     assert names(tmp_path) == ["submission.csv"]
@@ -80,7 +84,7 @@ def test_a_real_limit_on_size(tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
         with pytest.raises(OSError, match="could not write"):
-            write_submission(tmp_path / "new.csv", np.arange(5000), np.full(5000, 0.25))
+            write(tmp_path / "new.csv", "0.25\n" * 5000)
         left = names(tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -104,15 +108,15 @@ def test_text_that_has_no_bytes_leaves_nothing(tmp_path):
 
 def test_missing_folder_is_named_with_the_remedy(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"folder .*nowhere .*make it first"):
-        write_submission(tmp_path / "nowhere" / "out.csv", ["1"], [0.5])
+        write(tmp_path / "nowhere" / "out.csv")
 
 
 def test_folder_and_file_mixed_up(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(NotADirectoryError, match="is a file"):
-        write_submission(tmp_path / "file" / "out.csv", ["1"], [0.5])
+        write(tmp_path / "file" / "out.csv")
     with pytest.raises(IsADirectoryError, match="add a file name"):
-        write_submission(tmp_path, ["1"], [0.5])
+        write(tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
@@ -120,7 +124,7 @@ def test_pipes_and_devices_are_not_replaced(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)
     with pytest.raises(FileExistsError, match="device or pipe"):
-        write_submission(path, ["1"], [0.5])
+        write(path)
     assert path.is_fifo() and names(tmp_path) == ["pipe"]
 
 
@@ -130,7 +134,7 @@ def test_unwritable_folder_is_named_with_the_remedy(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "open", denied, raising=False)
     with pytest.raises(PermissionError, match=r"could not write .*change the permissions"):
-        write_submission(tmp_path / "out.csv", ["1"], [0.5])
+        write(tmp_path / "out.csv")
 
 
 @pytest.mark.parametrize("mode", ["a", "r", "x", "w+"])
@@ -157,50 +161,11 @@ def test_permissions_are_kept_and_links_followed(tmp_path):
 
 def test_long_and_foreign_file_names(tmp_path):
     path = tmp_path / ("质" * 80 + ".csv")
-    write_submission(path, ["1"], [0.5])
+    write(path)
     assert names(tmp_path) == [path.name]
 
 
-def test_submission_reads_back_exactly(tmp_path):
-    probabilities = np.random.default_rng(0).random(200)
-    path = tmp_path / "s.csv"
-    write_submission(path, [str(i * 3) for i in range(200)], probabilities)
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "test_id,is_duplicate"
-    rows = [line.split(",") for line in lines[1:]]
-    assert [row[0] for row in rows] == [str(i * 3) for i in range(200)]
-    np.testing.assert_array_equal([float(row[1]) for row in rows], probabilities)
-
-
-def test_submission_takes_ids_of_question_pairs(tmp_path):
-    ids = np.array(["a,b", 'c"d'], dtype=object)
-    data = QuestionPairs(np.full((2, 2), "x", dtype=object), None, ids)
-    path = tmp_path / "s.csv"
-    write_submission(path, data.ids, np.array([0, 1], dtype=np.float32))
-    assert path.read_bytes() == b'test_id,is_duplicate\n"a,b",0.0\n"c""d",1.0\n'
-
-
-@pytest.mark.parametrize(
-    ("ids", "probabilities", "message"),
-    [
-        (["1"], [0.5, 0.5], "one entry per pair"),
-        (["1", "2"], [[0.5, 0.5], [0.1, 0.9]], r"proba\[:, 1\]"),
-        (["1", "2"], [0.5, np.nan], r"got nan at position 1 \(id '2'\); 1 of 2 are invalid"),
-        (["1", "2"], [np.inf, 0.5], "got inf at position 0"),
-        (["1", "2"], [-1e-9, 1.5], "finite and in .* 2 of 2 are invalid"),
-    ],
-)
-def test_wrong_submissions_raise_before_writing(tmp_path, ids, probabilities, message):
-    with pytest.raises(ValueError, match=message):
-        write_submission(tmp_path / "s.csv", ids, probabilities)
-    assert names(tmp_path) == []
-
-
 def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
-    def write(path):
-        with atomic_writer(path) as handle:
-            handle.write("whole")
-
     program = (
         "import os, signal, sys\n"
         "from film.datasets import atomic_writer\n"
