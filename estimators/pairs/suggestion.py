@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
-from scipy.stats import zscore
+from sklearn.preprocessing import StandardScaler
 
 from estimators.inputs import TextIndex, check_integer, check_pair_labels, check_pairs
 from estimators.pairs.lexical import LexicalFeatures
@@ -129,7 +129,7 @@ def _representative(
 
     A point that shares a member with a chosen one waits until no other point is left.
     """
-    X = np.clip(np.nan_to_num(zscore(features, axis=0)), -LARGEST, LARGEST)
+    X = np.clip(StandardScaler().fit_transform(features), -LARGEST, LARGEST)
     distances = pdist(X[:: -(-len(X) // _SAMPLE)])
     scale = BANDWIDTH * float(np.median(distances[distances > 0])) if distances.any() else 1.0
     target = _kernel_sums(X, X, weights / weights.sum(), scale)
