@@ -9,6 +9,8 @@ from .displays.reliability import ReliabilityDisplay as ReliabilityDisplay
 from .displays.score_histogram import ScoreHistogramDisplay as ScoreHistogramDisplay
 from .displays.threshold import ThresholdDisplay as ThresholdDisplay
 from .explanation import Explanation as Explanation
+from .left_out_words import WordEffect as WordEffect
+from .left_out_words import word_effects as word_effects
 from .members import FittedLine as FittedLine
 from .members import explain_tokens as explain_tokens
 from .pages.contexts import contexts_page as contexts_page

@@ -15,6 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from estimators.inspection.explanation import Explanation
+from estimators.inspection.left_out_words import EDGE, WordEffect, word_effects
 from estimators.inspection.members import FittedLine, explain_members
 from estimators.inspection.pages.fragment import verdict_html
 from estimators.inspection.printable import percent, printable_text
@@ -27,7 +28,6 @@ SHOWN_WORDS = 10
 SHOWN_CHARACTERS = 200
 SHOWN_DIFFERENCES = 5
 COMPARED_CHARACTERS = 1000
-EDGE = 1e-9
 ROUNDING = 1e-6
 
 
@@ -141,6 +141,10 @@ class Verdict:
     without : dict of str to float
         Probability of the pair without the words by which the texts differ; their words are the
         key. Empty if there are none, or if nothing else is left of a text.
+    by_word : list of WordEffect
+        What each word adds to the log-odds, measured by leaving it out
+        (`estimators.inspection.word_effects`), in the order of the texts. Empty for records and for
+        pairs of more than 200 words.
     """
 
     text1: str
@@ -161,6 +165,7 @@ class Verdict:
     columns: dict[str, tuple[str, str]] = field(default_factory=dict)
     groups: dict[str, float] = field(default_factory=dict)
     without: dict[str, float] = field(default_factory=dict)
+    by_word: list[WordEffect] = field(default_factory=list)
 
     def steps(self, n: int | None = None) -> list[Step]:
         """Return the steps from the typical pair to this one, the strongest first.
@@ -259,6 +264,7 @@ class Verdict:
             "terms": {name: [list(term) for term in terms] for name, terms in self.terms.items()},
             "lines": {name: vars(line).copy() for name, line in self.lines.items()},
             "sameness": None if self.sameness is None else vars(self.sameness).copy(),
+            "by_word": [vars(effect).copy() for effect in self.by_word],
         }
 
     def __str__(self) -> str:
@@ -276,6 +282,12 @@ class Verdict:
             lines.append(f"  {_move(step)}  {_line(step.name)}{value}")
         lines.append(f"  {percent(self.probability):>7}  for this pair")
         lines += [f"  {percent(p):>7}  without {_line(words)}" for words, p in self.without.items()]
+        for text in (1, 2) if self.by_word else ():
+            ranked = sorted((one for one in self.by_word if one.text == text), key=_strength)
+            added = ", ".join(
+                f"{_line(one.word)} {one.effect:+.2f}" for one in ranked[:SHOWN_WORDS]
+            )
+            lines.append(f"  Words of text {text} add to the log-odds: {added or 'none'}")
         for name, terms in self.terms.items():
             weighed = ", ".join(
                 f"{_line(term)} {weight:+.2f}" for term, weight in terms[:SHOWN_WORDS]
@@ -359,7 +371,7 @@ def explain_verdicts(
     cells : list of dict of str to (str, str), default=None
         For records, both cells of each column, one dict per pair.
     predict : callable, optional
-        (m, 2) texts → (m,) probabilities, for pairs without their differing words.
+        (m, 2) texts → (m,) probabilities, for pairs without some of their words.
 
     Returns
     -------
@@ -369,7 +381,8 @@ def explain_verdicts(
     Notes
     -----
     Effects are Shapley values over sampled orders (`film.pairs.shapley_effects`). They need about
-    16 predictions of the final model per input and pair.
+    16 predictions of the final model per input and pair. Effects of words need two predictions of
+    the whole stack per word.
     """
     probabilities = probability_of(inputs, pairs)
     gains = _log_odds(probabilities) - _log_odds(probability_of(inputs))
@@ -395,6 +408,7 @@ def explain_verdicts(
     )
     # The effects of records are grouped by column.
     without = _without(pairs, predict)
+    by_word = [[]] * len(pairs) if predict is None else word_effects(pairs, predict)
     verdicts = []
     for row, (text1, text2) in enumerate(pairs):
         evidence = [
@@ -422,6 +436,7 @@ def explain_verdicts(
                 columns={} if cells is None else cells[row],
                 groups={} if cells is not None else _strongest_first(of_group, by_group[row]),
                 without=without[row],
+                by_word=by_word[row],
             )
         )
     return verdicts
@@ -505,7 +520,7 @@ def _line(text: str) -> str:
     return printable_text(text, SHOWN_CHARACTERS)
 
 
-def _strength(evidence: Evidence) -> float:
+def _strength(evidence: Evidence | WordEffect) -> float:
     return -abs(evidence.effect)
 
 

@@ -576,7 +576,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         shown = pairs
         columns: Any = getattr(self, "columns_", None)
         if columns is None:
-            known["predict"] = lambda given: duplicate_column(self.predict_proba(given), self)
+            known["predict"] = lambda given: duplicate_column(
+                self.probabilities_of(self.inputs(given, encodings), given), self
+            )
         else:
             rows = [[text.split(CELL_END) for text in pair] for pair in pairs.tolist()]
             known["cells"] = [

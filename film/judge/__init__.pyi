@@ -1,6 +1,7 @@
 from .adjacent import AdjacentWords as AdjacentWords
 from .assignment import one_to_one as one_to_one
 from .differences import describe_differences as describe_differences
+from .differences import differing_spans as differing_spans
 from .differences import without_differences as without_differences
 from .effects import EVIDENCE as EVIDENCE
 from .effects import general_effects as general_effects

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
 from film.compare import WordRarity, comparable_tokens, is_stop_word, pair_features
 from film.judge.general import pair_kinds
 
-__all__ = ["describe_differences", "without_differences"]
+__all__ = ["describe_differences", "differing_spans", "without_differences"]
 
 _SHOWN = 5
 """Words of a text that are shown."""
+
+_WORD = re.compile(r"\S+")
 
 _MARKS = ".,;:!?\"'()[]{}"
 
@@ -68,23 +71,48 @@ def without_differences(a: str, b: str) -> tuple[str, str, str]:
     >>> without_differences("a 128 GB phone", "a 256gb phone")
     ('a GB phone', 'a phone', '128 / 256gb')
     """
+    left = []
+    for text, spans in zip((a, b), differing_spans(a, b), strict=True):
+        gone = {start for start, _ in spans}
+        words = (found for found in _WORD.finditer(text) if found.start() not in gone)
+        left.append(" ".join(found.group() for found in words))
     only = _differing_words(a, b)
-    left = [_left_out(text, words) for text, words in zip((a, b), only, strict=True)]
     if not any(only) or not all(left):
         return a, b, ""
     return left[0], left[1], " / ".join(map(_shown, only))
 
 
-def _left_out(text: str, words: list[str]) -> str:
-    gone = Counter(words)
-    kept = []
-    for word in text.split():
-        bare = word.strip(_MARKS)
+def differing_spans(a: str, b: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Find the words that `without_differences` leaves out.
+
+    Parameters
+    ----------
+    a, b : str
+        The texts.
+
+    Returns
+    -------
+    spans : (list of (int, int), list of (int, int))
+        For each text, the first character of each word and the character after its last.
+
+    Examples
+    --------
+    >>> from film.judge import differing_spans
+    >>> differing_spans("a 128 GB phone", "a 256gb phone")
+    ([(2, 5)], [(2, 7)])
+    """
+    first, second = map(_spans_of, (a, b), _differing_words(a, b))
+    return first, second
+
+
+def _spans_of(text: str, words: list[str]) -> list[tuple[int, int]]:
+    gone, spans = Counter(words), []
+    for found in _WORD.finditer(text):
+        bare = found.group().strip(_MARKS)
         if gone[bare]:
             gone[bare] -= 1
-        else:
-            kept.append(word)
-    return " ".join(kept)
+            spans.append(found.span())
+    return spans
 
 
 def _differing_words(a: str, b: str) -> tuple[list[str], list[str]]:

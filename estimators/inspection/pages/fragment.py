@@ -80,11 +80,12 @@ def verdict_html(verdict: Any) -> str:
         rows.append(_row(step.name, *values, f"{sign} {percent(step.probability)}"))
     rows.append(_row("This pair", "", "", percent(verdict.probability), inside="<b>{}</b>"))
     head = _row("Input", "This pair", "Typical pair", "Probability so far", tag="th")
+    added = "".join(_added(verdict, side) for side in (1, 2)) if verdict.by_word else ""
     words = [
         f"<p>{escaped(name)}</p>{explanation_html(explanation, False)}"
         + (f"<p>{escaped(note)}</p>" if (note := verdict.line_note(name)) else "")
         for name, explanation in verdict.words.items()
-    ] or [_texts(verdict)]
+    ] or ([] if added else [_texts(verdict)])
     terms = [
         f"<p>{escaped(name)}: "
         + ", ".join(f"<bdi>{escaped(term)}</bdi> ({weight:+.2f})" for term, weight in weighed)
@@ -94,9 +95,18 @@ def verdict_html(verdict: Any) -> str:
     told = [verdict.difference, *verdict.without_notes, verdict.unseen, verdict.familiarity_note]
     notes = "".join(f"<p>{escaped(note)}</p>" for note in told if note)
     return (
-        f"<div><p><b>{percent(verdict.probability)} duplicate</b></p>{notes}{''.join(words)}"
+        f"<div><p><b>{percent(verdict.probability)} duplicate</b></p>{notes}{added}{''.join(words)}"
         f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>{''.join(terms)}</div>"
     )
+
+
+def _added(verdict: Any, side: int) -> str:
+    """Return a text whose words are shaded by what they add to the log-odds."""
+    largest = max(abs(one.effect) for one in verdict.by_word) or 1.0
+    shown = [one for one in verdict.by_word if one.text == side]
+    spans, shares = [(one.start, one.end) for one in shown], [one.effect / largest for one in shown]
+    added = [[("log-odds", one.effect)] for one in shown]
+    return _line((verdict.text1, verdict.text2)[side - 1], spans, shares, added)
 
 
 def _texts(verdict: Any) -> str:

@@ -166,7 +166,20 @@ def _entry(pair: Explanation | Verdict) -> dict[str, Any]:
         return shown_words(pair)
     words = next(iter(pair.words.values()), None)
     texts = {"text1": pair.text1, "text2": pair.text2} if words is None else shown_words(words)
-    return texts | {"verdict": _verdict(pair)}
+    return texts | _added(pair, texts) | {"verdict": _verdict(pair)}
+
+
+def _added(verdict: Verdict, shown: dict[str, Any]) -> dict[str, list[float]]:
+    """Return what words add to the log-odds, if the shown words are the same."""
+    found = {}
+    for text in (1, 2):
+        words = [one for one in verdict.by_word if one.text == text]
+        if not verdict.by_word or [(one.start, one.end) for one in words] != shown.get(
+            f"words{text}"
+        ):
+            return {}
+        found[f"added{text}"] = [round(one.effect, 6) for one in words]
+    return found
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:

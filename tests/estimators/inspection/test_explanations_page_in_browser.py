@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from estimators.inspection import Evidence, Explanation, Verdict
+from estimators.inspection import Evidence, Explanation, Verdict, WordEffect
 from estimators.inspection.pages.page import explanations_page
 
 
@@ -107,6 +107,21 @@ def test_words_shade_their_partners(browser):
     assert browser.run("return document.activeElement === arguments[0]", dogs)
     browser.run("document.activeElement.blur()")
     assert [browser.marks(one), browser.marks(two)] == rest
+
+
+def test_what_words_add_shades_them(browser):
+    (explanation,) = pairs(1)
+    spans = [(1, 2, 6, "Cat0", -2.0), (1, 7, 11, "runs", 1.0)]
+    spans += [(2, 0, 4, "dogs", 0.5), (2, 5, 9, "walk", 0.0)]
+    by_word = [WordEffect(*span) for span in spans]
+    browser.open(explanations_page([replace(judged(explanation), by_word=by_word)]))
+    one, two = browser.all(".sentence")
+    assert browser.marks(one) == [["Cat0", "-", 100], ["runs", "+", 60]]
+    assert browser.marks(two) == [["dogs", "+", 40]]
+    browser.point_at(browser.all(".word")[0])
+    assert browser.texts(".readout")[0].endswith(
+        "+0.300; adds \u22122.000 to the log-odds of a duplicate"
+    )
 
 
 def test_folded_words_are_shaded_once_they_show(browser):

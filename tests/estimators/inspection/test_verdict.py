@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from estimators import DuplicateClassifier, LexicalFeatures, WordDifferences, fast_duplicates
+from estimators.inspection import WordEffect, explanations_page, word_effects
 from estimators.inspection.explanation import Explanation
 from estimators.inspection.verdict import (
     NUMBERS,
@@ -187,6 +188,51 @@ def test_the_probability_without_the_differing_words_is_that_of_the_shorter_pair
     assert same.without == nothing.without == {}
 
 
+def test_what_words_add_is_measured_by_leaving_them_out(fitted):
+    pair = ["a 128 GB phone!", "a 256gb phone"]
+    (verdict,) = fitted.explain([pair])
+    words = [(one.text, one.word, one.start, one.end) for one in verdict.by_word]
+    assert words == [
+        *((1, "a", 0, 1), (1, "128", 2, 5), (1, "GB", 6, 8), (1, "phone", 9, 14)),
+        *((2, "a", 0, 1), (2, "256gb", 2, 7), (2, "phone", 8, 13)),
+    ]
+
+    def u(*texts):
+        return log_odds(fitted.predict_proba([texts])[0, 1])
+
+    number, phone = verdict.by_word[1].effect, verdict.by_word[6].effect
+    whole, shared = u(*pair), u("a GB phone!", "a phone")
+    from_whole, from_shared = whole - u("a GB phone!", pair[1]), u(pair[0], "a phone") - shared
+    assert number == pytest.approx((from_whole + from_shared) / 2, abs=1e-9)
+    from_whole, from_shared = whole - u(pair[0], "a 256gb"), shared - u("a GB phone!", "a")
+    assert phone == pytest.approx((from_whole + from_shared) / 2, abs=1e-9)
+    assert number < 0 < phone
+    assert f"Words of text 2 add to the log-odds: 256gb {verdict.by_word[5].effect:+.2f}" in str(
+        verdict
+    )
+    shown = explanations_page([verdict])
+    added = [round(one.effect, 6) for one in verdict.by_word]
+    assert f'"added1":{json.dumps(added[:4], separators=(",", ":"))}' in shown
+    assert f'title="log-odds {number:+.2g}"' in verdict._repr_html_()
+
+
+def test_pairs_without_common_words_have_effects_and_long_ones_do_not():
+    def predict(pairs):
+        return np.array([0.1 + 0.1 * len(b) for _, b in pairs])
+
+    def ask(*pair):
+        return word_effects(np.array([pair], dtype=object), predict)[0]
+
+    (one, other) = ask("x", "yy")
+    assert one.effect == 0
+    assert other.effect == pytest.approx(log_odds(0.3) - log_odds(0.1))
+    assert ask("", " ") == ask("a " * 201, "b") == []
+    swapped = word_effects(
+        np.array([["a b", "b c"], ["b", ""]], dtype=object), lambda p: 0.5 * np.ones(len(p))
+    )
+    assert [len(of) for of in swapped] == [4, 1]
+
+
 def test_an_encoder_is_a_group_of_its_own():
     class Encoder(Lengths):
         def encode(self, texts):
@@ -342,6 +388,7 @@ def test_json_holds_everything(verdicts):
             difference=data["difference"],
             groups=data["groups"],
             without=data["without"],
+            by_word=[WordEffect(**effect) for effect in data["by_word"]],
         )
         assert replace(again, words={}) == replace(verdict, words={})
         for name, words in verdict.words.items():

@@ -145,21 +145,21 @@ function sentences(pair) {
   if (!pair.links) return { parts, nodes: [one.holder, two.holder] };
   const readout = element("p", { class: "readout", role: "status" });
   const sides = [
-    { own: one, other: two, partnersOf: parts.ofRow, sums: pair.sums1 },
-    { own: two, other: one, partnersOf: parts.ofColumn, sums: pair.sums2 },
+    { own: one, other: two, partnersOf: parts.ofRow, sums: pair.sums1, added: pair.added1 },
+    { own: two, other: one, partnersOf: parts.ofColumn, sums: pair.sums2, added: pair.added2 },
   ];
-  const largestSum = largest([...pair.sums1, ...pair.sums2]);
+  const largestSum = largest(sides.flatMap(({ sums, added }) => added ?? sums));
 
   const rest = () => {
-    for (const { own, sums } of sides) {
+    for (const { own, sums, added } of sides) {
       own.words.forEach((word, k) => {
-        shade(word, sums[k], largestSum);
+        shade(word, (added ?? sums)[k], largestSum);
         word.classList.remove("chosen");
       });
     }
     readout.replaceChildren(...strongest(pair, parts));
   };
-  const choose = ({ own, other, partnersOf, sums }, position) => {
+  const choose = ({ own, other, partnersOf, sums, added }, position) => {
     const weights = partnersOf[position];
     own.words.forEach((word, k) => {
       shade(word, 0, 0);
@@ -169,7 +169,9 @@ function sentences(pair) {
       shade(word, weights.get(l) ?? 0, parts.most);
       word.classList.remove("chosen");
     });
-    readout.replaceChildren(...partners(own, other, weights, position, sums[position]));
+    const line = partners(own, other, weights, position, sums[position]);
+    if (added) line.push(`; adds ${signed(added[position])} to the log-odds of a duplicate`);
+    readout.replaceChildren(...line);
   };
   for (const side of sides) {
     const at = (event) => side.own.words.indexOf(event.target);
