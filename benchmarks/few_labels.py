@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser_of("few_labels", __doc__, "holds quora and tables").parse_args(arguments)
     warnings.simplefilter("ignore")
     with reading("few_labels"):
-        sets = _generated() if options.quick else _read(data_folder(options.data))
+        sets = generated() if options.quick else _read(data_folder(options.data))
     results = Results("few_labels", options)
     for name, (train, test) in sets.items():
         pairs, y = test
@@ -72,7 +72,8 @@ def _read(folder: Path) -> dict[str, tuple[Pairs, Pairs]]:
     return sets
 
 
-def _generated() -> dict[str, tuple[Pairs, Pairs]]:
+def generated() -> dict[str, tuple[Pairs, Pairs]]:
+    """Make a small set of generated pairs, for training and for testing."""
     data = make_question_pairs(300, random_state=0)
     y = np.asarray(data.y)
     return {"generated": ((data.pairs[:200], y[:200]), (data.pairs[200:], y[200:]))}

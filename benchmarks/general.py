@@ -247,7 +247,7 @@ def read_sets(folder: Path) -> dict[str, Measured]:
         "SICK": (0.6, read_sick(folder / "sts" / "SICK" / "SICK_train.txt")),
     }
     for name, (weight, read) in scored.items():
-        pairs, y = _clear(drop_excluded(read, excluded)[0])
+        pairs, y = clear_pairs(drop_excluded(read, excluded)[0])
         sets[f"pairs: {name}"] = labelled(name, weight, pairs, y)
     intents = {
         "banking77": read_banking77([folder / "banking77" / "train.csv"], excluded),
@@ -351,7 +351,7 @@ def joined(rows: Sequence[dict[str, str]], start: str = "") -> list[str]:
     return [" ".join(" ".join(row[name] for name in names).split()) for row in rows]
 
 
-def _clear(read: ScoredPairs) -> tuple[np.ndarray, np.ndarray]:
+def clear_pairs(read: ScoredPairs) -> tuple[np.ndarray, np.ndarray]:
     """Keep pairs with a similarity of at least 4, and of at most 3."""
     kept = (read.scores >= 4) | (read.scores <= 3)
     return read.pairs[kept], (read.scores[kept] >= 4).astype(int)

@@ -18,6 +18,7 @@ RUNS = {
     "thresholds": "--quick",
     "review": "--quick",
     "few_labels": "--quick",
+    "explanations": "--quick",
     "records": "--quick",
     "encoders": "--quick --data {data} --encoder {model}",
     "corpus": "--quick --size 400 --only planted groups",
