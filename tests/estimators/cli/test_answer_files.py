@@ -145,6 +145,27 @@ def test_a_killed_session_loses_no_answer_and_leaves_no_lock(labels):
     assert len(keys(labels)) == len(found) + 1
 
 
+@posix
+def test_a_review_killed_after_some_answers_asks_the_same_next_question(table, labels):
+    started = process("review", table, "--labels", labels)
+    asked = [question(started)]
+    for reply in (b"y\n", b"n\n", b"s\n"):
+        answer(started, reply)
+        asked.append(question(started))
+    started.kill()
+    assert started.wait() < 0
+    rows = read_table(labels).rows
+    assert [pair_key(row[:2]) for row in rows] == asked[:3]
+    assert [row[2] for row in rows] == ["1", "0", ""]
+    again = process("review", table, "--labels", labels)
+    assert question(again) == asked[3]
+    answer(again, b"y\nq\n")
+    assert again.wait(60) == 0
+    after = read_table(labels).rows
+    assert after[:3] == rows
+    assert (pair_key(after[3][:2]), after[3][2:]) == (asked[3], ["1"])
+
+
 def test_a_row_added_by_hand_meanwhile_is_kept(table, labels):
     started = session(table, labels)
     answer(started, b"y\n")
