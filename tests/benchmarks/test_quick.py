@@ -19,6 +19,7 @@ RUNS = {
     "review": "--quick",
     "few_labels": "--quick",
     "explanations": "--quick",
+    "calibration": "--quick",
     "records": "--quick",
     "encoders": "--quick --data {data} --encoder {model}",
     "corpus": "--quick --size 400 --only planted groups",
