@@ -38,6 +38,7 @@ def allpairs_similarity(
     weights1: Any = None,
     weights2: Any = None,
     tile: int | None = None,
+    kernel: bool | None = None,
 ) -> Any:
     """Compute the similarities of all pairs of two batches, differentiable in the tokens.
 
@@ -64,6 +65,9 @@ def allpairs_similarity(
     tile : int, default=None
         Cosines per tile, but at least those of one pair. None uses 4,194,304, or eight times as
         many on CUDA. It affects only memory and speed.
+    kernel : bool, default=None
+        Whether a fused Triton kernel finds the maxima on CUDA. None uses it if Triton is installed
+        and the tensors are on CUDA in bfloat16 or float16.
 
     Returns
     -------
@@ -93,6 +97,7 @@ def allpairs_similarity(
     import torch
 
     side1, side2 = checked_sides(x1, x2, mask1, mask2, method, weights1, weights2)
+    fused = _uses_kernel(kernel, x1)
     with torch.autocast(x1.device.type, enabled=False):
         if method == "cls":
             return unit_rows(firsts(side1)) @ unit_rows(firsts(side2)).T
@@ -107,13 +112,31 @@ def allpairs_similarity(
         if tile is None:
             tile = TILE_ON_CUDA if x1.is_cuda else TILE
         relaxed = _function().apply(
-            moderate(side1.x), moderate(side2.x), side1.mask, side2.mask, mass1, mass2, tile
+            moderate(side1.x), moderate(side2.x), side1.mask, side2.mask, mass1, mass2, tile, fused
         )
         return (relaxed + _of_means(side1, side2)) / 2 if method == "rcmd+avg" else relaxed
 
 
 def _of_means(side1: Side, side2: Side) -> Any:
     return unit_rows(means(side1)) @ unit_rows(means(side2)).T
+
+
+def _uses_kernel(kernel: bool | None, x: Any) -> bool:
+    if kernel is False:
+        return False
+    import importlib.util
+
+    import torch
+
+    # Torch is faster in float32, which GPU tensor cores do not multiply.
+    fits = x.is_cuda and x.dtype in (torch.bfloat16, torch.float16)
+    there = importlib.util.find_spec("triton") is not None
+    if kernel and not (fits and there):
+        raise ValueError(
+            f"kernel=True needs Triton and tensors on CUDA in bfloat16 or float16, got "
+            f"{x.dtype} on {x.device}{'' if there else ' and no Triton'}; give kernel=None"
+        )
+    return fits and there
 
 
 @cache
@@ -124,11 +147,17 @@ def _function() -> Any:
     class Transport(torch.autograd.Function):
         @staticmethod
         def forward(
-            ctx: Any, x1: Any, x2: Any, mask1: Any, mask2: Any, mass1: Any, mass2: Any, tile: int
+            ctx: Any, x1: Any, x2: Any, mask1: Any, mask2: Any, mass1: Any, mass2: Any, tile: int,
+            fused: bool,
         ) -> Any:  # fmt: skip
             side1 = Operand(x1, scales(x1, mask1), mask1, mass1)
             side2 = Operand(x2, scales(x2, mask2), mask2, mass2)
-            similarity, best1, best2 = _maxima(side1, side2, tile)
+            if fused:
+                from film.training.allpairs_kernel import fused_maxima
+
+                similarity, best1, best2 = fused_maxima(side1, side2)
+            else:
+                similarity, best1, best2 = _maxima(side1, side2, tile)
             ctx.save_for_backward(x1, x2, side1.scale, side2.scale, mass1, mass2, best1, best2)
             ctx.tile = tile
             return similarity
@@ -171,7 +200,7 @@ def _function() -> Any:
                 u1, u2 = scaled(x1, scale1), scaled(x2, scale2)
             found1 = through_unit(d1, u1, scale1).to(x1.dtype)
             found2 = through_unit(d2, u2, scale2).to(x2.dtype)
-            return found1, found2, None, None, of_mass1, of_mass2, None
+            return found1, found2, None, None, of_mass1, of_mass2, None, None
 
     return Transport
 

@@ -1,4 +1,4 @@
-"""Count corpus rows that are closer than a threshold: in float32, and exactly where needed."""
+"""Counts of corpus rows that are closer than a threshold: in float32, and exact where it matters."""
 
 from __future__ import annotations
 

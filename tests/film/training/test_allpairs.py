@@ -1,3 +1,5 @@
+import importlib.util
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -455,3 +457,48 @@ def test_16_bits_are_multiplied_as_such_where_torch_can(
 ):
     monkeypatch.setattr(torch, "__version__", version)
     assert module._has_short_products(SimpleNamespace(is_cuda=is_cuda, dtype=dtype)) is expected
+
+
+@pytest.mark.parametrize("triton", [False, True])
+@pytest.mark.parametrize("is_cuda", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_kernel_is_used_where_it_can_be(triton, is_cuda, dtype, monkeypatch):
+    x = SimpleNamespace(is_cuda=is_cuda, dtype=dtype, shape=(1, 2, 3), device="somewhere")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: object() if triton else None)
+    possible = triton and is_cuda and dtype == torch.bfloat16
+    assert module._uses_kernel(None, x) is possible
+    assert module._uses_kernel(False, x) is False
+    if possible:
+        assert module._uses_kernel(True, x) is True
+    else:
+        with pytest.raises(ValueError, match="somewhere" + ("; " if triton else " and no Triton")):
+            module._uses_kernel(True, x)
+
+
+@pytest.mark.parametrize("method", TRAINABLE)
+def test_the_kernel_gets_masses_that_add_up_to_the_plan(method, monkeypatch):
+    x1, mask1 = batch(0, 4, 5, ragged=True)
+    x2, mask2 = batch(1, 7, 3, ragged=True)
+    asked = []
+    places = torch.zeros(4, 5, 7, dtype=torch.uint8), torch.zeros(4, 7, 3, dtype=torch.uint8)
+    stand_in = SimpleNamespace(
+        fused_maxima=lambda *given: asked.append(given) or (torch.full((4, 7), 7.0), *places)
+    )
+    monkeypatch.setitem(sys.modules, "film.training.allpairs_kernel", stand_in)
+    monkeypatch.setattr(module, "_uses_kernel", lambda *_: True)
+    turned = x1.transpose(0, 1).contiguous().transpose(0, 1)
+    found = allpairs_similarity(turned, x2, mask1, mask2, method)
+    if method in ("avg", "cls"):
+        assert not asked
+        return
+    of_means = allpairs_similarity(x1, x2, mask1, mask2, "avg")
+    of_kernel = torch.full((4, 7), 7.0)
+    assert torch.equal(found, (7 + of_means) / 2 if method == "rcmd+avg" else of_kernel)
+    (((a, scale1, one, mass1), (b, scale2, other, mass2)),) = asked
+    assert torch.equal(a, x1) and a.is_contiguous()
+    assert torch.equal(b, x2) and torch.equal(one, mask1) and torch.equal(other, mask2)
+    for x, mask, scale in ((x1, mask1, scale1), (x2, mask2, scale2)):
+        torch.testing.assert_close(scale, mask / x.norm(dim=-1))
+    share1, share2 = {"rcmd1": (1, 0), "rcmd2": (0, 1)}.get(method, (0.5, 0.5))
+    for mass, mask, share in ((mass1, mask1, share1), (mass2, mask2, share2)):
+        torch.testing.assert_close(mass, share * mask.double() / mask.sum(1, keepdim=True))
