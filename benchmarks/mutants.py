@@ -32,6 +32,7 @@ from benchmarks.support.records import record
 ROOT = Path(__file__).parent.parent
 ARGUMENTS = Path(__file__).parent / "mutation" / "survivors.toml"
 """Why no test can kill a mutant, or need: by module and by the mutant's key."""
+RANKS = ["pairs/test_ranks.py", "pairs/test_bounded_ranks.py"]
 MODULES = {
     "metric/objective": ["metric/test_objective.py", "metric/test_solver.py"],
     "metric/solver": ["metric/test_solver.py"],
@@ -51,8 +52,9 @@ MODULES = {
     "judge/general": ["judge/test_general.py"],
     "judge/meaning": ["judge/test_meaning.py"],
     "judge/neighbours": ["judge/test_neighbours.py"],
-    "pairs/ranks": ["pairs/test_ranks.py", "pairs/test_block_ranks.py"],
-    "pairs/neighbours/rank_search": ["pairs/test_ranks.py"],
+    "pairs/ranks": [*RANKS, "pairs/test_block_ranks.py"],
+    "pairs/neighbours/rank_search": RANKS,
+    "pairs/neighbours/bounds": RANKS,
     "pairs/neighbours/neighbourhoods": ["pairs/test_neighbourhoods.py"],
     "pairs/priors": ["pairs/test_priors.py"],
     "tokens/transport": ["tokens/test_transport.py"],

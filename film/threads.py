@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
-
-Item = TypeVar("Item")
-Found = TypeVar("Found")
 
 FIRST_USE = threading.RLock()
 """Held while an object makes at its first use what it left out of a copy, such as a network.
@@ -45,12 +40,6 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
-
-
-def threaded(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
-    """Map over items with one thread per core, each with single-threaded BLAS."""
-    with one_blas_thread(), ThreadPoolExecutor(usable_cores()) as pool:
-        return list(pool.map(work, items))
 
 
 @cache

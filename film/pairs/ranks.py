@@ -17,7 +17,7 @@ from film.pairs.checks import (
 )
 from film.pairs.neighbours.checks import checked_corpus, checked_points
 from film.pairs.neighbours.cosines import directions
-from film.pairs.neighbours.rank_search import closer_points
+from film.pairs.neighbours.rank_search import RankSearch
 from film.pairs.priors import shift_prior
 
 INFINITE_RANK = int(np.iinfo(np.int64).max)
@@ -50,7 +50,7 @@ def neighbour_ranks(
         among them.
     k_max : int, optional
         At least 1. Higher ranks are returned as k_max, which suffices for the rule at every
-        k ≤ k_max and is faster. None: no limit.
+        k ≤ k_max and is much faster (see Notes). None: no limit.
 
     Returns
     -------
@@ -78,12 +78,18 @@ def neighbour_ranks(
     In float64, two cosines tie if they differ by at most ``2(log₂ d + 3)ε``, the largest rounding
     difference of two equal cosines (4e-15 at d = 100). So copies and multiples of x′ never count.
 
-    With k_max, the result is exactly ``numpy.minimum(neighbour_ranks(...), k_max)``: a pair with
-    k_max closer points is not searched further. A text in many pairs is searched once.
+    With k_max, the result is exactly ``numpy.minimum(neighbour_ranks(...), k_max)``: only points
+    that provably do not matter are skipped. The corpus is divided into cells around centres. Each
+    query first counts the cells around its own; a pair with k_max closer points there is done. For
+    other pairs, a cell is skipped if the angles between query, centre and the cell's farthest
+    point show that all of its points are too far. A query also skips a cell if the Cauchy-Schwarz
+    inequality shows this, from a quarter of the coordinates and the component along the centre.
+    Both bounds allow for the error of float32. A text in many pairs is scanned once.
 
-    The time is at most O(q m d) for q distinct queries and m distinct directions in the corpus.
-    Memory in addition to the input is O(m d) float32 and the blocks. Points with exactly the same
-    direction are computed once. Blocks of queries run in threads, one per core.
+    The time is at most O(q m d) for q distinct queries and m distinct directions in the corpus;
+    with k_max and clustered points, it is a small share of this. Memory in addition to the input is
+    O(m d) float32 and the blocks. Points with exactly the same direction are computed once. Blocks
+    of queries run in threads, one per core.
 
     Examples
     --------
@@ -120,10 +126,11 @@ def neighbour_ranks(
         copies = np.bincount(counted[counted >= 0], minlength=n)
         keys, task_of = np.unique(source[searched] * n + goal[searched], return_inverse=True)
         tasks = keys // n, keys % n
-        closer, self_is_closer = closer_points(array, copies, *tasks, k_max)
+        search = RankSearch(array, copies, *tasks, k_max)
+        closer = search.closer_points()
         # Copies of x are closer than x′, like x itself, which is left out.
         others = copies[source[searched]] - in_corpus[origin[searched]]
-        ranks[searched] = closer[task_of] + others * self_is_closer[task_of]
+        ranks[searched] = closer[task_of] + others * search.self_is_closer()[task_of]
     ranks = ranks if k_max is None else np.minimum(ranks, k_max)
     return ranks.reshape(listed.shape)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from film.pairs.checks import check_at_least_one, checked_integers
+from film.pairs.neighbours.cells import threaded
 from film.pairs.neighbours.checks import checked_corpus, checked_points
 from film.pairs.neighbours.cosines import (
     Floats,
@@ -19,7 +20,7 @@ from film.pairs.neighbours.cosines import (
     product_bound,
     tie_width,
 )
-from film.threads import threaded, usable_cores
+from film.threads import usable_cores
 
 NEIGHBOURHOOD_NAMES = (
     "density on the sparser side",

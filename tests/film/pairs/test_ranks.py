@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
 
-from film import threads
 from film.pairs.log_loss import binary_log_loss
+from film.pairs.neighbours import cells as _cells
 from film.pairs.neighbours import cosines as _cosines
 from film.pairs.neighbours import rank_search as _rank_search
 from film.pairs.neighbours.cosines import (
@@ -129,11 +129,9 @@ def test_blocks_and_chunks_change_nothing(kind, monkeypatch):
     expected = neighbour_ranks(points, pairs)
     for n_queries in (1, 2, 7, 1000):
         monkeypatch.setattr(_rank_search, "_BLOCK_QUERIES", n_queries)
-        monkeypatch.setattr(_rank_search, "_BLOCK_ROWS", 3 * n_queries)
+        monkeypatch.setattr(_rank_search, "_TILE_BYTES", 4 * 255 * n_queries)
+        monkeypatch.setattr(_rank_search, "_TILE_ROWS", min(255, 3 * n_queries))
         np.testing.assert_array_equal(neighbour_ranks(points, pairs), expected)
-        for k_max in (1, 9):
-            found = neighbour_ranks(points, pairs, k_max=k_max)
-            np.testing.assert_array_equal(found, np.minimum(expected, k_max))
     monkeypatch.setattr(_cosines, "_CHUNK_NUMBERS", 11)
     np.testing.assert_array_equal(neighbour_ranks(points, pairs), expected)
 
@@ -216,7 +214,7 @@ def test_no_pairs():
 
 
 def test_thousands_of_copies_cost_one_and_multiples_little_memory(monkeypatch):
-    monkeypatch.setattr(threads, "usable_cores", lambda: 1)
+    monkeypatch.setattr(_cells, "usable_cores", lambda: 1)
     rng = np.random.default_rng(0)
     points = rng.standard_normal((12_000, 16))
     points[:5000] = points[0]
@@ -237,7 +235,7 @@ def test_thousands_of_copies_cost_one_and_multiples_little_memory(monkeypatch):
 @pytest.mark.slow
 def test_many_doubtful_columns_stay_within_bounds(monkeypatch):
     # The bound is that of one thread.
-    monkeypatch.setattr(threads, "usable_cores", lambda: 1)
+    monkeypatch.setattr(_cells, "usable_cores", lambda: 1)
     # Orthogonal halves: every column of the other half ties with x′ at cosine 0. One point in
     # many pairs has all its doubts in one block: 600 · 3999 indices would be 18 MiB.
     rng = np.random.default_rng(0)
@@ -321,85 +319,11 @@ def test_colliding_hashes_leave_rows_apart(monkeypatch):
         (np.eye(3), [[0, 1]], {"corpus": [1, 2, 1]}, ValueError, "corpus names row 1 2 times"),
         (np.eye(3), [[0, 1]], {"corpus": [5]}, ValueError, r"corpus\[0\] is 5"),
         (np.eye(3), [[0, 1]], {"corpus": [True] * 3}, TypeError, "flatnonzero for a mask"),
-        *(
-            (np.eye(3), [[0, 1]], {"k_max": k}, (TypeError, ValueError), "k_max must be")
-            for k in (0, -3, 1.5, True)
-        ),
     ],
 )
 def test_bad_input_is_named(points, pairs, options, error, message):
     with pytest.raises(error, match=message):
         neighbour_ranks(points, pairs, **options)
-
-
-def integer_points(rng, n=500, d=5):
-    """Clustered rows of small integers: ties, copies, multiples and zero rows."""
-    centres = rng.integers(-4, 5, size=(n // 20, d))
-    points = centres[rng.integers(len(centres), size=n)] + rng.integers(-1, 2, size=(n, d))
-    points[rng.integers(n, size=n // 25)] = 0
-    copies = rng.integers(n, size=(2, n // 10))
-    points[copies[0]] = 2 * points[copies[1]]
-    return points
-
-
-def brute_ranks(points, pairs, counted):
-    """Ranks in integers: cos(x, z) orders as p|p| / ‖z‖² does, with p = x·z."""
-    ranks = np.zeros((len(pairs), 2), dtype=np.int64)
-    squares = (points**2).sum(axis=1)
-    for side in (0, 1):
-        x, goal = pairs[:, side], pairs[:, 1 - side]
-        products = points[x] @ points[counted].T
-        signed = products * np.abs(products)
-        ours = (points[x] * points[goal]).sum(axis=1)
-        ours *= np.abs(ours)
-        closer = signed * squares[goal][:, None] > ours[:, None] * squares[counted]
-        closer &= (counted != x[:, None]) & (counted != goal[:, None]) & (squares[counted] > 0)
-        ranks[:, side] = closer.sum(axis=1)
-        ranks[((squares[x] == 0) | (squares[goal] == 0)) & (x != goal), side] = INFINITE_RANK
-        ranks[x == goal, side] = 0
-    return ranks
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_ten_thousand_ranks_are_those_of_brute_force(seed):
-    rng = np.random.default_rng(seed)
-    points = integer_points(rng)
-    pairs = rng.integers(len(points), size=(1000, 2))
-    # Half of the pairs are near ones, or every rank would be far past k_max.
-    units = exact_units(points.astype(float), np.arange(len(points)))
-    some = pairs[:500, 0]
-    order = np.argsort(-(units[some] @ units.T), axis=1)
-    pairs[:500, 1] = order[np.arange(500), rng.integers(1, 40, size=500)]
-    counted = np.arange(len(points))
-    if seed % 2:
-        counted = rng.permutation(len(points))[:350]
-    k_max = int(rng.choice([1, 3, 7, 20, 60]))
-    wanted = brute_ranks(points, pairs, counted)
-    assert (wanted < 20).mean() > 0.2
-    found = neighbour_ranks(points, pairs, counted, k_max=k_max)
-    np.testing.assert_array_equal(found, np.minimum(wanted, k_max))
-    np.testing.assert_array_equal(neighbour_ranks(points, pairs, counted), wanted)
-
-
-@pytest.mark.parametrize("d", [1, 2, 3, 40])
-def test_real_rows_of_any_width(d):
-    rng = np.random.default_rng(d)
-    points = rng.standard_normal((30, d))[rng.integers(30, size=600)]
-    points += 0.2 * rng.standard_normal(points.shape)
-    pairs = np.vstack([rng.integers(600, size=(300, 2)), np.arange(300).reshape(-1, 2)])
-    full = neighbour_ranks(points, pairs)
-    for k_max in (1, 5, 55, 10**6):
-        found = neighbour_ranks(points, pairs, k_max=k_max)
-        np.testing.assert_array_equal(found, np.minimum(full, k_max))
-
-
-def test_a_zero_row_is_past_every_k():
-    points = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
-    assert neighbour_ranks(points, [[0, 1], [1, 1], [0, 2]], k_max=4).tolist() == [
-        [4, 4],
-        [0, 0],
-        [0, 0],
-    ]
 
 
 RANKS = np.array([[0, 4], [2, 1], [9, 0], [3, 3], [INFINITE_RANK, 0]])
