@@ -15,6 +15,7 @@ from estimators.cli.console import Failure, note
 from estimators.cli.options import LABEL_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
 from estimators.cli.tables import Stream, Table, read_table, stream_table
 from estimators.inputs import RecordPairs, is_duplicate_label, split_columns
+from film.compare import COLUMN_KINDS
 from film.text import normalize_text
 
 Sides = tuple[str | None, str | None]
@@ -57,10 +58,31 @@ def choose_column(table: Table, given: Any, choices: Sequence[str], option: str,
 def texts_of(table: Table, given: Any) -> list[str]:
     """Return the texts of one or several joined columns, and print notes on odd texts."""
     column = choose_column(table, given, TEXT_COLUMNS, "--text", "the texts")
-    texts = table.column(column)
-    named = [column] if isinstance(column, str) else column
-    _note_on_texts(table, np.array(texts, dtype=object).reshape(-1, 1), named, "--text")
+    return joined_texts(table, [column] if isinstance(column, str) else column, "--text")
+
+
+def joined_texts(table: Table, columns: Sequence[str], option: str) -> list[str]:
+    """Return the joined cells of columns that an option names, and print notes on odd texts."""
+    texts = table.column(columns[0] if len(columns) == 1 else columns)
+    _note_on_texts(table, np.array(texts, dtype=object).reshape(-1, 1), columns, option)
     return texts
+
+
+def compared_kinds(compare: Sequence[str]) -> dict[str, str]:
+    """Return the kind of each column of ``--compare``, "" where it is to be recognised."""
+    kinds: dict[str, str] = {}
+    for given in compare:
+        name, _, kind = given.rpartition(":")
+        if not name:
+            name, kind = given, ""
+        elif kind not in COLUMN_KINDS:
+            raise click.UsageError(
+                f"--compare {given}: {kind!r} is no kind; give one of {', '.join(COLUMN_KINDS)}"
+            )
+        if name in kinds:
+            raise click.UsageError(f"--compare names column {name!r} twice")
+        kinds[name] = kind
+    return kinds
 
 
 def choose_id_column(table: Table, given: str | None) -> str | None:

@@ -17,7 +17,7 @@ from estimators.corpus.found_duplicates import (
 )
 from estimators.corpus.growth import Scored, Wanted
 from estimators.corpus.pair_scores import PairScores
-from estimators.inputs import as_texts
+from estimators.inputs import as_texts, joined_cells
 from film.corpus import cut, link_scores, merges_of_rows, missing_pairs, weakest_links
 from film.judge import one_to_one
 from film.text import copy_key
@@ -64,7 +64,7 @@ def match_rows(
     bar = found.wanted.lowest if single else found.wanted.bar(found.scores)
     best = np.flatnonzero(found.scores >= bar)
     place, both = rows_of_pairs(found.pairs[best], unit_of, rows.codes)
-    sides = [(names, as_texts(texts)), (rows.ids, rows.texts)]
+    sides = [(names, as_texts(list(map(joined_cells, texts)))), (rows.ids, rows.texts)]
     values, kind = found.scores[best[place]], kind[best[place]]
     n_ties = 0
     if single:
@@ -134,7 +134,7 @@ def nearest_rows(
     if copy_key(text):
         # Scores and lookup order texts differently, so more texts are looked up.
         width = max(2 * k, n_neighbors)
-        found, kind = scores.of_matches([text], None, width, Wanted(0), verbose)
+        found, kind = scores.of_matches([text], None, width, Wanted(0), verbose, by_column=False)
         near, values = found.pairs[:, 1], found.scores
     order = np.lexsort((near, kind != "copy", -values))[:k]
     holders = [np.flatnonzero(rows.codes == code) for code in near[order].tolist()]

@@ -17,7 +17,7 @@ from estimators.corpus.neighbour_table import (
 )
 from estimators.corpus.text_space import TextSpace, nonzero_rows, row_products
 from estimators.encoders import AnyEncoder
-from estimators.inputs import pack, unpack
+from estimators.inputs import CELL_END, pack, unpack
 from estimators.persistence import savable
 from film.judge import UNRELATED_TEXTS, base_cosine, centred_cosines
 from film.text import copy_key
@@ -213,13 +213,14 @@ class CorpusIndex:
         """Add unique texts to the index by the encoder."""
         meaning = self.meaning
         if meaning is None:
-            encoder.fit(sorted({*texts, *beside}))
+            every = {text.replace(CELL_END, " ") for text in (*texts, *beside)}
+            encoder.fit(sorted(every))
             self.base = base_cosine(encoder.transform(UNRELATED_TEXTS))
         if meaning is None or len(meaning.texts) != len(self.texts):
             # The second happens after an interruption.
             meaning = CorpusIndex(encoder, self._n_neighbors, self._index, self._seed)
             texts, blocks = self.texts + texts, np.concatenate([self._table.blocks, blocks])
-        meaning.grow(texts, blocks.tolist(), [])
+        meaning.grow([text.replace(CELL_END, " ") for text in texts], blocks.tolist(), [])
         self.meaning = meaning
 
     def _take(self, texts: list[str], blocks: np.ndarray, beside: list[str]) -> None:

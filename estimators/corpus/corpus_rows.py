@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from estimators.corpus.corpus_index import CorpusIndex
-from estimators.inputs import as_texts, pack, pack_names, unpack, unpack_names
+from estimators.inputs import (
+    as_texts,
+    joined_cells,
+    pack,
+    pack_names,
+    unpack,
+    unpack_names,
+)
 from estimators.persistence import savable
 
 
@@ -91,7 +98,7 @@ class CorpusRows:
         codes = index.grow(texts, numbers, beside)
         return CorpusRows(
             np.concatenate([self.ids, ids]),
-            np.concatenate([self.texts, as_texts(texts)]),
+            np.concatenate([self.texts, as_texts(list(map(joined_cells, texts)))]),
             np.concatenate([self.codes, codes]),
             np.concatenate([self.blocks, np.array(numbers, dtype=np.intp)]),
             places,

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.corpus.answers import find_pairs, group_rows, match_rows, nearest_rows
+from estimators.corpus.column_evidence import ColumnEvidence, cells_by_column
 from estimators.corpus.corpus_index import CorpusIndex
 from estimators.corpus.corpus_rows import CorpusRows
 from estimators.corpus.finder_inputs import (
@@ -17,16 +18,16 @@ from estimators.corpus.finder_inputs import (
     KnownPairs,
     check_settings,
     checked_blocks,
-    checked_corpus,
     checked_ids,
     checked_limits,
+    checked_rows,
     rows_of_ids,
 )
 from estimators.corpus.found_duplicates import DuplicateGroups, DuplicatePairs, Matches
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.corpus.pair_scores import PairScores
 from estimators.encoders import AnyEncoder, resolve_encoder
-from estimators.inputs import check_choice, check_integer, check_texts, tags_of_texts
+from estimators.inputs import check_choice, check_integer, check_texts, checked_kinds, tags_of_texts
 from estimators.inspection import ScoreExplanation
 from estimators.persistence import savable
 from film.judge import EVIDENCE, describe_differences
@@ -86,6 +87,10 @@ class DuplicateFinder(BaseEstimator):
         all-MiniLM-L6-v2 if it is installed and encodes the texts in two minutes, otherwise none.
         Takes names and folders of models, objects with ``encode`` or ``transform`` and functions
         (`AnyEncoder`). Each text is encoded once.
+    compare : list of str, or dict of str to str, default=None
+        Columns of a frame to compare one by one, or a dict from column to kind
+        (`film.compare.COLUMN_KINDS`; "" is recognised). None compares all columns of a frame that
+        has several.
     device : str, default=None
         Torch device for the search among dense vectors, such as "cuda". None uses NumPy. Neighbours
         are the same up to rounding. It may be changed after `fit`.
@@ -104,6 +109,10 @@ class DuplicateFinder(BaseEstimator):
         Number of unique texts, by `film.text.copy_key`; a text counts once per block.
     n_empty_ : int
         Number of rows without a text; they are not duplicates of any row.
+    columns_ : tuple of str or None
+        Columns of the records, in the order of ``compare`` or of the classifier; None for texts.
+    kinds_ : dict of str to str
+        Kind of each column that is compared without a classifier; empty for texts.
     codes_ : ndarray of int, shape (n_rows,)
         Number of the unique text of each row, −1 for empty texts.
     has_blocks_ : bool
@@ -165,6 +174,7 @@ class DuplicateFinder(BaseEstimator):
         classifier_prior: float | None = None,
         index: str = "auto",
         encoder: Any = None,
+        compare: Any = None,
         device: Any = None,
         random_state: int = 0,
         verbose: int = 0,
@@ -176,6 +186,7 @@ class DuplicateFinder(BaseEstimator):
         self.classifier_prior = classifier_prior
         self.index = index
         self.encoder = encoder
+        self.compare = compare
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -183,12 +194,13 @@ class DuplicateFinder(BaseEstimator):
     def fit(
         self, texts: Any, ids: Any = None, blocks: Any = None, *, beside: Any = None
     ) -> DuplicateFinder:
-        """Fit on a collection of texts.
+        """Fit on a collection of texts or records.
 
         Parameters
         ----------
-        texts : iterable of str, or frame of one column
-            One text per row.
+        texts : iterable of str, or frame
+            One text per row, or a record with several columns. Cells of records are texts, numbers
+            or dates.
         ids : iterable, default=None
             Unique, hashable id of each row; by default the row positions.
         blocks : iterable of hashable, default=None
@@ -208,8 +220,8 @@ class DuplicateFinder(BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a text is not a string, an id is repeated, there are several columns, a block is NaN,
-            or a parameter is invalid; raised before any work.
+            If a text is not a string, an id is repeated, a column of ``compare`` is missing or does
+            not fit its kind, a block is NaN, or a parameter is invalid; raised before any work.
 
         Warns
         -----
@@ -221,17 +233,20 @@ class DuplicateFinder(BaseEstimator):
         probabilities = None
         if self.classifier is not None:
             probabilities = PairProbabilities(self.classifier, self.prior, self.classifier_prior)
-        rows = checked_corpus(texts)
-        others = [] if beside is None else checked_corpus(beside)
+        of_model = getattr(self.classifier, "columns_", None)
+        rows, columns = checked_rows(texts, self.compare, of_model)
+        others = [] if beside is None else checked_rows(beside, self.compare, columns)[0]
+        evidence = self._column_evidence(columns, [*rows, *others])
         names = checked_ids(ids, len(rows), [])
         inside = checked_blocks(blocks, len(rows))
         encoder = self._chosen_encoder(rows, others)
         for some in filter(None, (rows, others)):
-            checked_corpus(some, encoder)
+            check_texts(some, encodable=encoder is not None)
         settings = self.n_neighbors, self.index, self.random_state
         index = CorpusIndex(self.embedder, *settings, encoder)
         self._rows = CorpusRows.empty(inside is not None).grown(names, rows, inside, index, others)
-        self._scores = PairScores(index, probabilities)
+        self._scores = PairScores(index, probabilities, evidence)
+        self._columns = columns
         if probabilities is not None:
             probabilities.warn_of_unfamiliar(rows)
         return self
@@ -260,7 +275,7 @@ class DuplicateFinder(BaseEstimator):
             As in `fit`; the finder is then unchanged.
         """
         known, scores = self._corpus()
-        rows = checked_corpus(texts, scores.index.encoder)
+        rows = checked_rows(texts, None, self._columns, scores.index.encoder)[0]
         names = checked_ids(ids, len(rows), self.ids_.tolist())
         inside = checked_blocks(blocks, len(rows))
         self._rows = known.grown(names, rows, inside, scores.index, [])
@@ -276,6 +291,18 @@ class DuplicateFinder(BaseEstimator):
     )
 
     encoder_ = property(lambda self: self._corpus()[1].index.encoder, doc="Fitted encoder.")
+
+    @property
+    def columns_(self) -> tuple[str, ...] | None:
+        """Columns of the records; None for texts."""
+        self._corpus()
+        return self._columns
+
+    @property
+    def kinds_(self) -> dict[str, str]:
+        """Kind of each column that is compared; empty for texts."""
+        columns = self._corpus()[1].columns
+        return {} if columns is None else dict(columns.kinds)
 
     @property
     def n_unique_(self) -> int:
@@ -367,7 +394,7 @@ class DuplicateFinder(BaseEstimator):
         """
         rows, scores = self._corpus()
         wanted = checked_limits("match", threshold, budget)
-        new = checked_corpus(texts, scores.index.encoder)
+        new = checked_rows(texts, None, self._columns, scores.index.encoder)[0]
         names = checked_ids(ids, len(new), [])
         numbers = rows.block_numbers(checked_blocks(blocks, len(new)), len(new))
         return match_rows(
@@ -427,7 +454,7 @@ class DuplicateFinder(BaseEstimator):
         Parameters
         ----------
         text : str
-            A text; an empty one has no matches.
+            A text; an empty one has no matches. It is compared with the joined cells of records.
         k : int, default=5
             Number of rows, including copies.
 
@@ -496,13 +523,14 @@ class DuplicateFinder(BaseEstimator):
         start, some = scores.effects(codes[differ]) if differ.any() else (0.0, np.empty((0, 0)))
         effects = iter(some.tolist())
         lines = describe_differences(*texts.T.tolist())
+        groups = [*EVIDENCE, *(f"column {name}" for name in self.kinds_)]
         return [
             ScoreExplanation(
                 text1,
                 text2,
                 score,
                 float(expit(start)),
-                dict(zip(EVIDENCE, next(effects), strict=True)) if other else {},
+                dict(zip(groups, next(effects), strict=True)) if other else {},
                 kind,
                 "" if kind == "copy" else line,
             )
@@ -564,6 +592,22 @@ class DuplicateFinder(BaseEstimator):
         """Check pairs of ids, as `groups` and `find` do before any work."""
         return KnownPairs(must_link, cannot_link, self.ids_, self._rows.codes, self._rows.blocks)
 
+    def _column_evidence(
+        self, columns: tuple[str, ...] | None, records: list[str]
+    ) -> ColumnEvidence | None:
+        if columns is None:
+            return None
+        if self.embedder is not None:
+            raise ValueError(
+                "embedder compares whole texts, and compare columns: give one, or a single column"
+            )
+        values = dict(zip(columns, cells_by_column(records), strict=True))
+        given = self.compare if isinstance(self.compare, dict) else {}
+        kinds = checked_kinds(values, given, "compare")
+        if self.classifier is not None:
+            return None
+        return ColumnEvidence(tuple(columns), kinds, records)
+
     def _chosen_encoder(self, rows: list[str], others: list[str]) -> AnyEncoder | None:
         if self.encoder is None:
             return None
@@ -573,6 +617,8 @@ class DuplicateFinder(BaseEstimator):
             )
         n_texts = len({copy_key(text) for text in (*rows, *others)})
         return resolve_encoder(self.encoder, n_texts).encoder
+
+    _columns: tuple[str, ...] | None = None
 
     def _corpus(self) -> tuple[CorpusRows, PairScores]:
         check_is_fitted(self)

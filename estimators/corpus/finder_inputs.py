@@ -14,7 +14,9 @@ from estimators.inputs import (
     check_real,
     check_texts,
     check_verbose,
+    column_names,
     is_missing,
+    record_texts,
 )
 from film.corpus import checked_device, must_link_path
 from film.text import copy_key
@@ -55,6 +57,30 @@ def checked_corpus(texts: Any, encoder: Any = None) -> list[str]:
     if isinstance(texts, dict):
         raise TypeError("texts is a dict; give the list of its texts, and its keys as ids")
     return check_texts(texts, encodable=encoder is not None)
+
+
+def checked_rows(
+    rows: Any, compare: Any = None, columns: Sequence[str] | None = None, encoder: Any = None
+) -> tuple[list[str], tuple[str, ...] | None]:
+    """Return the text of each row, and the columns if the rows are records.
+
+    Rows are records if they come as a frame of several columns, or ``compare`` names some.
+    ``columns`` are those of `fit`, which new records need too.
+    """
+    if compare is not None and not isinstance(compare, dict | list | tuple):
+        raise TypeError(
+            f"compare={compare!r} must be a list of columns, a dict from column to kind, or None"
+        )
+    is_frame = hasattr(rows, "columns")
+    if columns is None and compare is None and not (is_frame and len(column_names(rows)) > 1):
+        return checked_corpus(rows, encoder), None
+    if not (is_frame or isinstance(rows, dict)):
+        raise TypeError(
+            f"the rows are compared by column, but are a {type(rows).__name__}: give a frame with "
+            f"the columns {', '.join(columns or compare or ())}"
+        )
+    names, texts = record_texts(rows, columns or (list(compare) if compare else None))
+    return checked_corpus(texts, encoder), names
 
 
 def checked_ids(ids: Any, n_rows: int, known: Sequence[Any]) -> np.ndarray:

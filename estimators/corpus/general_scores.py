@@ -7,9 +7,69 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import expit
 
+from estimators.corpus.column_evidence import ColumnEvidence
 from estimators.corpus.corpus_index import HIGHEST_SIMILARITY
+from estimators.corpus.text_space import TextSpace
 from film.compare import WordRarity, pair_features
-from film.judge import general_effects, general_log_odds, neighbour_features, pair_kinds
+from film.judge import (
+    ColumnWeights,
+    chances_by_case,
+    effects_with_columns,
+    fit_column_weights,
+    general_effects,
+    general_log_odds,
+    log_odds_with_columns,
+    neighbour_features,
+    pair_kinds,
+    separating_column_weights,
+)
+
+
+class AgreementScores:
+    """What the agreement of columns adds to general scores, learned from pairs of neighbours.
+
+    Parameters
+    ----------
+    evidence : ColumnEvidence
+        Of the columns of the records.
+    space : TextSpace
+        In which texts are compared.
+    weights : ColumnWeights, optional
+        Weights that are known already.
+    two_tables : bool
+        Whether the pairs that weights are learned from have one row of either table.
+    """
+
+    def __init__(
+        self,
+        evidence: ColumnEvidence,
+        space: TextSpace,
+        weights: ColumnWeights | None = None,
+        two_tables: bool = False,
+    ) -> None:
+        self._evidence, self._space, self._two_tables = evidence, space, two_tables
+        self.weights = weights
+
+    def log_odds(
+        self, pairs: np.ndarray, texts: tuple[Sequence[str], Sequence[str]], general: np.ndarray
+    ) -> np.ndarray:
+        """Add the evidence of columns to log-odds; the first pairs are those to learn from."""
+        levels = self._evidence.levels(self._space, *texts)
+        if self.weights is None:
+            scores = np.minimum(expit(general), HIGHEST_SIMILARITY)
+            cells, chances, weights = chances_by_case(pairs, scores, two_tables=self._two_tables)
+            one = fit_column_weights(levels, (weights @ chances)[cells])
+            both = expit(log_odds_with_columns(general, one, levels))
+            self.weights = separating_column_weights(levels, both) or one
+        return log_odds_with_columns(general, self.weights, levels)
+
+    def effects(
+        self, texts: tuple[Sequence[str], Sequence[str]], start: float, general: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return the start and the effects of the general formula and of each column."""
+        assert self.weights is not None
+        levels = self._evidence.levels(self._space, *texts)
+        return effects_with_columns(start, general, self.weights, levels)
 
 
 class GeneralScores:
@@ -26,11 +86,19 @@ class GeneralScores:
     one_sided : bool
         Whether only the neighbours of the first text of each pair count, so that the score of a
         new text does not depend on other new ones.
+    columns : AgreementScores, optional
+        Of the columns, if the texts are records.
     """
 
     def __init__(
-        self, rarity: WordRarity, pairs: np.ndarray, cosines: np.ndarray, one_sided: bool = False
+        self,
+        rarity: WordRarity,
+        pairs: np.ndarray,
+        cosines: np.ndarray,
+        one_sided: bool = False,
+        columns: AgreementScores | None = None,
     ) -> None:
+        self.columns = columns
         self._rarity = rarity
         self._one_sided = one_sided
         self._pairs = pairs
@@ -67,6 +135,8 @@ class GeneralScores:
         """
         parts = self.parts(pairs, texts, cosines)
         odds, alone = general_log_odds(*parts, meanings), parts[0]
+        if self.columns is not None:
+            odds = self.columns.log_odds(pairs, texts, odds)
         # Which of many texts that share nothing is "nearest" is a matter of rounding.
         share_nothing = (cosines <= 0) & (alone[:, 0] <= 0)
         if meanings is not None:
@@ -81,5 +151,6 @@ class GeneralScores:
         cosines: np.ndarray,
         meanings: np.ndarray | None = None,
     ) -> tuple[float, np.ndarray]:
-        """Return what `film.judge.general_effects` returns, for the pairs of `answers`."""
-        return general_effects(*self.parts(pairs, texts, cosines), meanings)
+        """Return what `film.judge.general_effects` returns, and the effects of columns."""
+        found = general_effects(*self.parts(pairs, texts, cosines), meanings)
+        return found if self.columns is None else self.columns.effects(texts, *found)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from estimators.corpus.column_evidence import ColumnEvidence
 from estimators.corpus.corpus_index import CorpusIndex
-from estimators.corpus.general_scores import GeneralScores
+from estimators.corpus.general_scores import AgreementScores, GeneralScores
 from estimators.corpus.growth import Scored, Wanted, distinct_pairs
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.inputs import as_texts, progress_bar
@@ -27,7 +28,11 @@ class PairScores:
         Index of the corpus.
     probabilities : PairProbabilities or None
         Probabilities of a classifier; None scores by similarity.
+    columns : ColumnEvidence, optional
+        Of the columns, if the texts are records and there is no classifier.
     """
+
+    columns: ColumnEvidence | None = None
 
     # General scores for this number of unique texts, and the answers of all candidates. Saved
     # finders have none of them.
@@ -35,13 +40,20 @@ class PairScores:
     _general: Any = None
     _answers: Any = None
 
-    def __init__(self, index: CorpusIndex, probabilities: PairProbabilities | None) -> None:
+    def __init__(
+        self,
+        index: CorpusIndex,
+        probabilities: PairProbabilities | None,
+        columns: ColumnEvidence | None = None,
+    ) -> None:
         self.index = index
         self.probabilities = probabilities
+        self.columns = columns
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what the next call computes again."""
-        return {"index": self.index, "probabilities": self.probabilities}
+        state = {"index": self.index, "probabilities": self.probabilities}
+        return state if self.columns is None else state | {"columns": self.columns}
 
     @property
     def name(self) -> str:
@@ -80,8 +92,13 @@ class PairScores:
         same = np.array_equal(near, pairs)
         if self._n_scored != len(texts):
             near_cosines = cosines if same else self.index.similarities(near)[0]
-            self._n_scored, self._general = len(texts), GeneralScores(rarity, near, near_cosines)
+            columns = self._agreement()
+            self._n_scored = len(texts)
+            self._general = GeneralScores(rarity, near, near_cosines, columns=columns)
             self._answers = None
+            if columns is not None:
+                known = near, _spelt(near, texts, texts), near_cosines, self.index.meanings(near)
+                self._answers = self._general.answers(*known)
         if same and self._answers is not None:
             return self._answers
         spelt, meanings = _spelt(pairs, texts, texts), self.index.meanings(pairs)
@@ -89,6 +106,17 @@ class PairScores:
         if same:
             self._answers = answers
         return answers
+
+    def _agreement(self, two_tables: bool = False) -> AgreementScores | None:
+        """Return the scores of columns, which learn from the first pairs that they score."""
+        if self.columns is None:
+            return None
+        known = None
+        if two_tables and not self.index.both_ways:
+            # The score of a new record must not depend on other new ones.
+            self.of_candidates(0)
+            known = self._general.columns.weights if self._general is not None else None
+        return AgreementScores(self.columns, self.index.space, known, two_tables)
 
     def effects(self, pairs: np.ndarray) -> tuple[float, np.ndarray]:
         """Return what each kind of evidence adds to general scores of pairs of unique texts."""
@@ -123,7 +151,8 @@ class PairScores:
         """Note which pairs are wanted; estimate the lowest score if this is asked for."""
         found.wanted = wanted
         if wanted.is_estimated and self.name == "score":
-            found.expected = expected_precision(points, found.scores, **kinds)
+            by_column = self.columns is not None
+            found.expected = expected_precision(points, found.scores, by_column=by_column, **kinds)
             found.wanted = Wanted(found.expected.best_threshold, wanted.most)
 
     def of_more(
@@ -146,6 +175,7 @@ class PairScores:
         wanted: Wanted,
         verbose: int,
         one_to_one: bool = False,
+        by_column: bool = True,
     ) -> tuple[Scored, np.ndarray]:
         """Score non-empty texts against similar texts of the corpus.
 
@@ -165,6 +195,8 @@ class PairScores:
             Whether to show progress.
         one_to_one : bool
             Whether each row has one partner at most: it is among the first candidates.
+        by_column : bool
+            Whether the texts are records, if those of the corpus are.
 
         Returns
         -------
@@ -208,7 +240,11 @@ class PairScores:
                 else:
                     if general is None:
                         general = GeneralScores(
-                            rarity, points, scores, one_sided=not self.index.both_ways
+                            rarity,
+                            points,
+                            scores,
+                            one_sided=not self.index.both_ways,
+                            columns=self._agreement(two_tables=True) if by_column else None,
                         )
                     scores, kind = general.answers(points, spelt, scores, asked.meanings(pairs))
             copies = asked.are_copies(pairs)

@@ -142,8 +142,7 @@ class TextSpace:
         to every text of the corpus.
         """
         if self.embedder is None:
-            read = [words_and_symbols(text) for text in texts]
-            return _joined(self._words.transform(read), self._trigrams.transform(read))
+            return _joined(*self.parts(texts))
         embed = getattr(self.embedder, "transform", self.embedder)
         given = embed(as_texts(texts))
         vectors: Any = sp.csr_array(given) if sp.issparse(given) else np.asarray(given)
@@ -157,6 +156,11 @@ class TextSpace:
             raise ValueError("embedder returned NaN or infinity; its vectors must be finite")
         unit = normalize(vectors.astype(np.float32, copy=False))
         return sp.csr_array(unit) if sp.issparse(unit) else np.ascontiguousarray(unit)
+
+    def parts(self, texts: list[str]) -> tuple[Any, Any]:
+        """Return unit rows of words, and of trigrams; without an embedder."""
+        read = [words_and_symbols(text) for text in texts]
+        return self._words.transform(read), self._trigrams.transform(read)
 
     def vectorizer(self) -> Any:
         """Return the embedder, or the default one as a scikit-learn transformer."""

@@ -38,7 +38,11 @@ from .parameters import showing_progress as showing_progress
 from .records import CELL_END as CELL_END
 from .records import RecordPairs as RecordPairs
 from .records import as_records as as_records
+from .records import checked_kinds as checked_kinds
+from .records import column_names as column_names
+from .records import joined_cells as joined_cells
 from .records import record_pairs as record_pairs
+from .records import record_texts as record_texts
 from .records import split_columns as split_columns
 from .row_blocks import fit_vectorizer as fit_vectorizer
 from .row_blocks import transform_blocks as transform_blocks

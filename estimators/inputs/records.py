@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from estimators.inputs.parameters import check_choice
+from film.compare import COLUMN_KINDS, RECOGNISED, column_kind, parsed_share
 
 CELL_END = "\x1f"
 """Separates the cells of a record that is written as one text: ASCII's unit separator.
@@ -196,6 +200,97 @@ def record_pairs(frame: Any, left: str | None = None, right: str | None = None) 
         {name: frame[ours] for name, (ours, _) in split.paired.items()},
         {name: frame[theirs] for name, (_, theirs) in split.paired.items()},
     )
+
+
+def record_texts(
+    frame: Any, columns: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], list[str]]:
+    """Write each row of a frame as one text.
+
+    Parameters
+    ----------
+    frame : frame or mapping of str to sequence
+        Cells as in `RecordPairs`.
+    columns : sequence of str, default=None
+        Names of the columns to write, in order; all if None.
+
+    Returns
+    -------
+    columns : tuple of str
+        Names of the columns.
+    texts : list of str
+        Cells are separated by `CELL_END`, which counts as white space.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a column is missing, or as in `RecordPairs`.
+    """
+    given = _columns_of(frame, "the table")
+    names = tuple(given if columns is None else columns)
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise ValueError(f"the table lacks column {missing[0]!r}: it has {_named(given)}")
+    return names, [CELL_END.join(row) for row in _cells(given, names).tolist()]
+
+
+def joined_cells(record: str) -> str:
+    """Return a text as it is, and a record as its cells that are not empty, joined by a space."""
+    if CELL_END not in record:
+        return record
+    return " ".join(cell for cell in record.split(CELL_END) if cell.strip())
+
+
+def checked_kinds(
+    values: Mapping[str, list[str]], given: Mapping[str, str], name: str
+) -> dict[str, str]:
+    """Return the kind of each column that has a value, given or recognised.
+
+    Parameters
+    ----------
+    values : mapping of str to list of str
+        Cells of each column.
+    given : mapping of str to str
+        Kinds of some columns; "" is recognised.
+    name : str
+        Name of the parameter ``given``, for errors.
+
+    Raises
+    ------
+    ValueError
+        If a column or kind is unknown, or fewer than half of the values of a column fit its kind.
+
+    Warns
+    -----
+    UserWarning
+        If a column has no value, or more than a tenth of its values do not fit the given kind.
+    """
+    unknown = [column for column in given if column not in values]
+    if unknown:
+        raise ValueError(
+            f"{name} names a column {unknown[0]!r}, which the records lack: they have "
+            f"{', '.join(map(repr, values))}"
+        )
+    kinds = {}
+    for column, cells in values.items():
+        if not any(map(str.strip, cells)):
+            warnings.warn(
+                f"column {column!r} has no value in any record: it is left out",
+                UserWarning,
+                stacklevel=4,
+            )
+            continue
+        kind = given.get(column)
+        if kind:
+            check_choice(f"{name}[{column!r}]", kind, COLUMN_KINDS)
+            share = parsed_share(cells, kind)
+            told = f"{1 - share:.0%} of the values of column {column!r} are no {kind}"
+            if share < 0.5:
+                raise ValueError(f"{told}: give another kind, or leave it to be recognised")
+            if share < RECOGNISED:
+                warnings.warn(f"{told}; they count as missing", UserWarning, stacklevel=4)
+        kinds[column] = kind or column_kind(cells)
+    return kinds
 
 
 def as_records(pairs: Any) -> RecordPairs | None:

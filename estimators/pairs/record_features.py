@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,28 +14,24 @@ from estimators.inputs import (
     CELL_END,
     as_records,
     as_texts,
-    check_choice,
     check_pairs,
+    checked_kinds,
     distinct_texts,
     fingerprints,
     tags_of_texts,
 )
 from estimators.persistence import savable
 from film.compare import (
-    COLUMN_KINDS,
     CROSSING_FEATURES,
     LEFTOVER_FEATURES,
     NUMBER_FEATURES,
-    RECOGNISED,
     SPELLING_FEATURES,
-    column_kind,
     comparable_cell,
     crossing_features,
     is_day_first,
     leftover_features,
     number_features,
     parsed,
-    parsed_share,
     partner_features,
     spelling_features,
 )
@@ -152,7 +147,7 @@ class RecordFeatures(TransformerMixin, BaseEstimator):
         columns = tuple(columns)
         cells = _cells(texts.ravel().tolist(), len(columns))
         values = {name: [row[place] for row in cells] for place, name in enumerate(columns)}
-        kinds = self._checked_kinds(values)
+        kinds = checked_kinds(values, self.kinds or {}, "kinds")
         known = [_known(texts[:, side]) for side in (0, 1)]
         spoken = sorted({normalize_text(text) for side in known for text in side} - {""})
         if not spoken:
@@ -170,34 +165,6 @@ class RecordFeatures(TransformerMixin, BaseEstimator):
         }
         self._known = [(fingerprints(side).astype(np.int64), *self._points(side)) for side in known]
         return self
-
-    def _checked_kinds(self, values: dict[str, list[str]]) -> dict[str, str]:
-        given = self.kinds or {}
-        unknown = [name for name in given if name not in values]
-        if unknown:
-            raise ValueError(
-                f"kinds names a column {unknown[0]!r}, which the records lack: they have "
-                f"{', '.join(map(repr, values))}"
-            )
-        kinds = {}
-        for name, column in values.items():
-            if not any(map(str.strip, column)):
-                warnings.warn(
-                    f"column {name!r} has no value in any record: it is left out",
-                    UserWarning,
-                    stacklevel=3,
-                )
-                continue
-            if name in given:
-                check_choice(f"kinds[{name!r}]", given[name], COLUMN_KINDS)
-                share = parsed_share(column, given[name])
-                told = f"{1 - share:.0%} of the values of column {name!r} are no {given[name]}"
-                if share < 0.5:
-                    raise ValueError(f"{told}: give another kind, or leave it to be recognised")
-                if share < RECOGNISED:
-                    warnings.warn(f"{told}; they count as missing", UserWarning, stacklevel=3)
-            kinds[name] = given.get(name) or column_kind(column)
-        return kinds
 
     def transform(self, pairs: Any) -> np.ndarray:
         """Compute the features.

@@ -1,3 +1,7 @@
+from .agreement import LEVELS_OF_SIMILARITY as LEVELS_OF_SIMILARITY
+from .agreement import N_LEVELS as N_LEVELS
+from .agreement import agreement_levels as agreement_levels
+from .agreement import number_agreement as number_agreement
 from .columns import CROSSING_FEATURES as CROSSING_FEATURES
 from .columns import LEFTOVER_FEATURES as LEFTOVER_FEATURES
 from .columns import NUMBER_FEATURES as NUMBER_FEATURES

@@ -1,11 +1,17 @@
 from .adjacent import AdjacentWords as AdjacentWords
 from .assignment import one_to_one as one_to_one
+from .columns import ColumnWeights as ColumnWeights
+from .columns import effects_with_columns as effects_with_columns
+from .columns import fit_column_weights as fit_column_weights
+from .columns import log_odds_with_columns as log_odds_with_columns
+from .columns import separating_column_weights as separating_column_weights
 from .differences import describe_differences as describe_differences
 from .differences import differing_spans as differing_spans
 from .differences import without_differences as without_differences
 from .effects import EVIDENCE as EVIDENCE
 from .effects import general_effects as general_effects
 from .expected import ExpectedPrecision as ExpectedPrecision
+from .expected import chances_by_case as chances_by_case
 from .expected import expected_precision as expected_precision
 from .expected import matching_rounds as matching_rounds
 from .general import GENERAL_FEATURES as GENERAL_FEATURES

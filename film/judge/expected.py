@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-__all__ = ["ExpectedPrecision", "expected_precision", "matching_rounds"]
+__all__ = ["ExpectedPrecision", "chances_by_case", "expected_precision", "matching_rounds"]
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +35,9 @@ mostly groups. Then the weight of each case, and the usual slope and its spread 
 
 _USUAL_CROSSING = {False: (0.8, 1.0), True: (0.0, 1.2)}
 """Mean and spread within one table, and between two."""
+
+_CROSSING_BY_COLUMN = {False: (1.5, 1.0), True: (0.0, 1.2)}
+"""With the evidence of columns, which, within one table, they also learn from mere near copies."""
 
 _N_KNOTS = 4
 _SHARPER = -0.25
@@ -132,6 +135,7 @@ def expected_precision(
     *,
     two_tables: bool = False,
     one_to_one: bool = False,
+    by_column: bool = False,
 ) -> ExpectedPrecision:
     """Estimate precision and recall by threshold, without labels.
 
@@ -146,6 +150,8 @@ def expected_precision(
         Whether each pair has one row of either table.
     one_to_one : bool, default=False
         Whether only the pairs of the first round are listed.
+    by_column : bool, default=False
+        Whether the scores hold the evidence of columns (`film.judge.log_odds_with_columns`).
 
     Returns
     -------
@@ -184,7 +190,8 @@ def expected_precision(
     """
     x, rounds = _placed(pairs, scores)
     kept = (scores < 1) & (x >= _EDGES[0])
-    cases, weights = _weighed_cases(x[kept], rounds[kept], two_tables)
+    cases = _cases(two_tables, by_column)
+    weights = _weights(x[kept], rounds[kept], cases)
     if one_to_one:
         kept &= rounds == 0
     return _by_threshold(x[kept], rounds[kept], cases, weights)
@@ -212,7 +219,8 @@ def chances_by_case(
     """
     x, rounds = _placed(pairs, scores)
     kept = x >= _EDGES[0]
-    cases, weights = _weighed_cases(x[kept], rounds[kept], two_tables)
+    cases = _cases(two_tables)
+    weights = _weights(x[kept], rounds[kept], cases)
     _, cells, means, of_round = _cells(x, rounds)[:4]
     return cells, expit(cases.log_odds(means, of_round)), weights
 
@@ -226,16 +234,15 @@ def _placed(pairs: NDArray[np.intp], scores: Floats) -> tuple[Floats, NDArray[np
     return x, rounds
 
 
-def _weighed_cases(x: Floats, rounds: NDArray[np.intp], two_tables: bool) -> tuple[_Cases, Floats]:
+def _weights(x: Floats, rounds: NDArray[np.intp], cases: _Cases) -> Floats:
     """Weigh the cases by the counts of scores in each round, and by what is usual."""
     counts = np.array([np.histogram(x[rounds == k], _EDGES)[0] for k in range(N_ROUNDS)])
-    cases = _cases(two_tables)
     usual = _normalized(cases.log_prior)
     if not len(x):
-        return cases, usual
+        return usual
     likelihood = _log_likelihood(counts.astype(float), cases)
     learned = _normalized(cases.log_prior + likelihood)
-    return cases, (1 - FALLBACK) * learned + FALLBACK * usual
+    return (1 - FALLBACK) * learned + FALLBACK * usual
 
 
 def matching_rounds(pairs: NDArray[np.intp], scores: Floats, n_rounds: int) -> NDArray[np.intp]:
@@ -284,11 +291,11 @@ def matching_rounds(pairs: NDArray[np.intp], scores: Floats, n_rounds: int) -> N
     return rounds
 
 
-def _cases(two_tables: bool) -> _Cases:
+def _cases(two_tables: bool, by_column: bool = False) -> _Cases:
     grid = itertools.product(_CROSSINGS, _SLOPES, _LATER)
     rows = np.array([(t, b, *kind) for t, b, kind in grid])
     crossing, slope, later, share, usual_slope, spread = rows.T
-    mean, sd = _USUAL_CROSSING[two_tables]
+    mean, sd = (_CROSSING_BY_COLUMN if by_column else _USUAL_CROSSING)[two_tables]
     log_prior = (
         np.log(share)
         - ((crossing - mean) / sd) ** 2 / 2

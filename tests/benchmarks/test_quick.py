@@ -20,6 +20,7 @@ RUNS = {
     "few_labels": "--quick",
     "explanations": "--quick",
     "calibration": "--quick",
+    "linkage": "--quick",
     "records": "--quick",
     "encoders": "--quick --data {data} --encoder {model}",
     "corpus": "--quick --size 400 --only planted groups",

@@ -22,6 +22,7 @@ from estimators.cli.found.known import (
     refuse_contradictions,
 )
 from estimators.cli.found.page import match_data, page_data
+from estimators.cli.found.rows import compared_columns, rows_of
 from estimators.cli.found.tables import (
     GROUP_COLUMNS,
     PAIR_COLUMNS,
@@ -58,6 +59,7 @@ from estimators.cli.writing import (
 )
 from estimators.corpus import EXACT_LIMIT, USUAL_THRESHOLD, DuplicateFinder, DuplicatePairs
 from estimators.inspection import duplicates_page, write_page
+from film.compare import COLUMN_KINDS
 from film.judge import ExpectedPrecision
 
 LEAST = 0.01
@@ -89,6 +91,14 @@ class _NumberOr(click.ParamType):
 )
 @click.argument("table", type=FILE, metavar="TABLE")
 @text_option
+@click.option(
+    "--compare",
+    metavar="COLUMN[=OTHER][:KIND]",
+    multiple=True,
+    help="A column to compare by itself, in place of --text; repeat the option. OTHER is its name "
+    f"in the table of --against. Kinds are {', '.join(COLUMN_KINDS)}; they are recognised by "
+    "default. A table without a usual column of texts is compared by all columns but ids.",
+)
 @id_option("Column of row ids. Default: id if the table has it, else row numbers from 1.")
 @click.option(
     "--against",
@@ -221,8 +231,19 @@ def duplicates(**given: Any) -> None:
     if measured and options.prior != "estimate":
         options.threshold = _threshold_for(options.precision, classifier, options.prior)
     rows = reading.open_table(options.table, options.encoding)
-    texts = reading.texts_of(rows, options.text)
+    other = None
+    if options.against is not None and not collection:
+        other = reading.open_table(options.against, options.encoding)
     named = reading.choose_id_column(rows, options.name)
+    fixed: Any = None
+    if collection:
+        fixed = collection.finder.columns_ or ()
+    elif classifier is not None:
+        fixed = getattr(classifier, "columns_", ())
+    hidden = (named, *options.within)
+    compared = compared_columns(options.compare, options.text, fixed, rows, other, hidden)
+    records = rows_of(rows, options.text, compared and compared.ours)
+    texts = records.texts
     ids = _ids_of(rows, named, len(collection.finder.ids_) if collection and options.add else 0)
     carried = [other for other in rows.columns if other != named]
     if options.grouped:
@@ -248,17 +269,24 @@ def duplicates(**given: Any) -> None:
     if collection:
         finder = collection.finder.set_params(verbose=verbosity())
     else:
-        known = (texts, ids, blocks) if options.against is None else _other_table(options)
-        other = [] if options.against is None else texts
+        first, named_rows = records, (ids, blocks)
+        if other is not None:
+            first = rows_of(other, options.text, compared and compared.theirs)
+            own = reading.choose_id_column(other, options.name)
+            named_rows = _ids_of(other, own), blocks_of(other, options.within)
         finder = DuplicateFinder(
             classifier,
             prior=options.prior,
             index=options.index,
-            encoder=chosen_encoder(options.encoder, len({*known[0], *other})),
+            encoder=chosen_encoder(options.encoder, len({*first.texts, *texts})),
+            compare=compared and compared.kinds,
             verbose=verbosity(),
         )
-        finder.fit(*known, beside=None if options.against is None else texts)
-        if options.against is None:
+        finder.fit(first.given, *named_rows, beside=None if other is None else records.given)
+        if finder.kinds_:
+            kinds = ", ".join(f"{name} ({kind})" for name, kind in finder.kinds_.items())
+            note(f"columns compared: {kinds}")
+        if other is None:
             _note_on_texts(finder)
     if measured and options.prior == "estimate":
         prior = finder.find(threshold=1.0).prior
@@ -267,13 +295,17 @@ def duplicates(**given: Any) -> None:
     constraints = {"must_link": must, "cannot_link": cannot}
     matching = {"blocks": blocks, "one_to_one": options.one_to_one}
     if options.precision is not None and not measured:
-        every = finder.find() if options.against is None else finder.match(texts, ids, **matching)
+        every = (
+            finder.find()
+            if options.against is None
+            else finder.match(records.given, ids, **matching)
+        )
         options.threshold = _expected_threshold(options.precision, every.expected)
     limits = {"threshold": options.threshold, "budget": options.budget}
     mapped: Any = None
     try:
         if options.against is not None:
-            found = finder.match(texts, ids, **matching, **limits)
+            found = finder.match(records.given, ids, **matching, **limits)
             result = pair_table(found)
         elif options.grouped or options.keep is not None:
             if options.keep is not None and not options.merge_differing:
@@ -323,7 +355,7 @@ def duplicates(**given: Any) -> None:
             save_model(finder, options.save)
         note_written(options.save, f"{len(finder.ids_)} rows")
     if collection and options.add:
-        finder.add(texts, ids, blocks)
+        finder.add(records.given, ids, blocks)
         collection.save()
         note_written(collection.path, f"{len(finder.ids_)} rows")
     if kept_elsewhere is not None:
@@ -349,14 +381,6 @@ def _ids_of(rows: Table, named: str | None, n_before: int = 0) -> list[Any]:
     if named is None:
         return [str(n_before + number) for number in range(1, len(rows) + 1)]
     return reading.unique_ids(rows, named)
-
-
-def _other_table(options: SimpleNamespace) -> tuple[list[str], list[Any], list[str] | None]:
-    """Return texts, ids and blocks of the table of --against."""
-    other = reading.open_table(options.against, options.encoding)
-    named = reading.choose_id_column(other, options.name)
-    texts = reading.texts_of(other, options.text)
-    return texts, _ids_of(other, named), blocks_of(other, options.within)
 
 
 def _threshold_for(precision: Any, classifier: Any, prior: float | None) -> float:

@@ -247,7 +247,7 @@ def train(
         _check_folder(cache)
         kept += f"; finished folds are in {cache}: run the same command to continue"
     leaves(kept)
-    kinds = _kinds(compare)
+    kinds = reading.compared_kinds(compare)
     labelled = reading.read_labelled_pairs(
         pairs, text1, text2, label, encoding, (left, right), columns=list(kinds) or None
     )
@@ -338,23 +338,6 @@ def _check_kind(surrogate: bool, accurate: bool) -> None:
             raise click.UsageError(f"--{name.replace('_', '-')} {fault}")
     if context.params["scratch"] and context.params["start"]:
         raise click.UsageError("give --start or --scratch, not both")
-
-
-def _kinds(compare: tuple[str, ...]) -> dict[str, str]:
-    """Return the kind of each column in --compare, "" where it is to be recognised."""
-    kinds: dict[str, str] = {}
-    for given in compare:
-        name, _, kind = given.rpartition(":")
-        if not name:
-            name, kind = given, ""
-        elif kind not in COLUMN_KINDS:
-            raise click.UsageError(
-                f"--compare {given}: {kind!r} is no kind; give one of {', '.join(COLUMN_KINDS)}"
-            )
-        if name in kinds:
-            raise click.UsageError(f"--compare names column {name!r} twice")
-        kinds[name] = kind
-    return kinds
 
 
 def _check_for_records() -> None:

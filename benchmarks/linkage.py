@@ -1,0 +1,167 @@
+"""Tables of records without labels: by column, by joined cells, and by Fellegi and Sunter's model.
+
+``python -m benchmarks.linkage [--data DIR] [--out DIR] [--quick]``. DIR holds tables; without it,
+the folder of FILM_DATA is taken. Two tables are matched one to one. Each method chooses its own
+threshold; the best threshold is what it could reach among its pairs. The rival is fitted to the
+same candidates and levels of agreement, by 20 steps of EM from the general score, and lists pairs
+whose probability is at least one half.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit
+
+from benchmarks.general import Gold, Rows, joined, read_rows, read_tables
+from benchmarks.support.folders import data_folder
+from benchmarks.support.run import Results, parser_of, reading
+from benchmarks.thresholds import generated
+from estimators import DuplicateFinder
+from film.judge import fit_column_weights, one_to_one
+
+FROM_PAIRS = ("walmart-amazon", "fodors-zagats")
+PARTS = ("train", "valid", "test")
+STEPS = 20
+LEAST = 0.01
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the benchmark; the exit status is 2 where the data cannot be read."""
+    options = parser_of("linkage", __doc__, "holds tables").parse_args(arguments)
+    warnings.simplefilter("ignore")
+    with reading("linkage"):
+        if options.quick:
+            tables = {name: _with_numbers(*table) for name, table in generated().items()}
+        else:
+            folder = data_folder(options.data)
+            tables = read_tables(folder) | {
+                f"{name}, made from pairs": _from_pairs(folder / "tables" / "labelled" / name)
+                for name in FROM_PAIRS
+            }
+    results = Results("linkage", options)
+    for name, (sides, gold) in tables.items():
+        if len(sides) == 1:
+            gold = {(min(pair), max(pair)) for pair in gold}
+        columns, finder, found = _matched([_cells(rows) for rows in sides], sides, gold)
+        cells, *_ = _matched([joined(rows) for rows in sides], sides, gold)
+        rival = _fellegi_sunter(finder, found, sides, gold)
+        results.tell(f"{name}: by column", columns, rival="joined cells", beside=cells)
+        results.tell(f"{name}: joined cells", cells)
+        results.tell(f"{name}: Fellegi-Sunter", rival)
+    return 0
+
+
+def _cells(rows: Rows) -> dict[str, list[str]]:
+    return {name: [row[name] for row in rows] for name in rows[0] if name != "id"}
+
+
+def _matched(given: list[Any], sides: list[Rows], gold: Gold) -> tuple[dict[str, float], Any, Any]:
+    """Return figures, the fitted finder, and its candidates."""
+    start = time.perf_counter()
+    compare = dict.fromkeys(given[-1], "") if isinstance(given[-1], dict) else None
+    finder = DuplicateFinder(compare=compare)
+    if len(given) == 1:
+        found = finder.fit(given[0]).find()
+    else:
+        finder.fit(given[1], beside=given[0])
+        found = finder.match(given[0], one_to_one=True)
+    seconds = time.perf_counter() - start
+    own = _f1(_ids(found.pairs, sides), gold)
+    every = _candidates(finder, given, threshold=LEAST, single=True)
+    hits = np.cumsum([pair in gold for pair in _ids(every.pairs, sides)])
+    best = 2 * hits / (np.arange(1, len(hits) + 1) + len(gold))
+    row = {"own_f1": own, "best_f1": float(best.max(initial=0.0)), "seconds": seconds}
+    return row, finder, _candidates(finder, given, threshold=0.0)
+
+
+def _candidates(finder: Any, given: list[Any], threshold: float, single: bool = False) -> Any:
+    if len(given) == 1:
+        return finder.find(threshold=threshold)
+    return finder.match(given[0], threshold=threshold, one_to_one=single)
+
+
+def _ids(pairs: np.ndarray, sides: list[Rows]) -> list[tuple[str, str]]:
+    """Return pairs of ids, the lower one first within one table."""
+    pairs_of_ids = [(sides[0][a]["id"], sides[-1][b]["id"]) for a, b in pairs.tolist()]
+    return pairs_of_ids if len(sides) == 2 else [(min(pair), max(pair)) for pair in pairs_of_ids]
+
+
+def _f1(found: list[tuple[str, str]], gold: Gold) -> float:
+    hits = sum(pair in gold for pair in found)
+    return 2 * hits / max(1, len(found) + len(gold))
+
+
+def _fellegi_sunter(finder: Any, found: Any, sides: list[Rows], gold: Gold) -> dict[str, float]:
+    """Fit Fellegi and Sunter's model by EM to the candidates, from their general scores."""
+    start = time.perf_counter()
+    evidence, space = finder._scores.columns, finder._scores.index.space
+    cells = [
+        ["\x1f".join(row) for row in zip(*_cells(rows).values(), strict=True)] for rows in sides
+    ]
+    first, second = (
+        [of[row] for row in rows]
+        for of, rows in zip((cells[0], cells[-1]), found.pairs.T, strict=True)
+    )
+    levels = evidence.levels(space, first, second)
+    chances = found.scores
+    for _ in range(STEPS):
+        odds = fit_column_weights(levels, chances).log_odds(levels)
+        chances = expit(odds + logit(np.clip(chances.mean(), 1e-9, 1 - 1e-9)))
+    likely = np.flatnonzero(chances >= 0.5)
+    pairs = found.pairs[likely]
+    if len(sides) == 2:
+        pairs = pairs[one_to_one(pairs, chances[likely])[0]]
+    order = np.argsort(-chances, kind="stable")
+    if len(sides) == 2:
+        order = order[one_to_one(found.pairs[order], chances[order])[0]]
+    hits = np.cumsum([pair in gold for pair in _ids(found.pairs[order], sides)])
+    best = 2 * hits / (np.arange(1, len(hits) + 1) + len(gold))
+    seconds = time.perf_counter() - start
+    own = _f1(_ids(pairs, sides), gold)
+    return {"own_f1": own, "best_f1": float(best.max(initial=0.0)), "seconds": seconds}
+
+
+def _from_pairs(folder: Path) -> tuple[list[Rows], Gold]:
+    """Make two tables of the records of labelled pairs."""
+    pairs = [row for part in PARTS for row in read_rows(folder / f"{part}.csv.gz")]
+    sides: list[Rows] = []
+    numbers: list[dict[tuple[str, ...], str]] = []
+    for side in ("left_", "right_"):
+        names = [name for name in pairs[0] if name.startswith(side)]
+        records = dict.fromkeys(tuple(row[name] for name in names) for row in pairs)
+        numbers.append({record: str(number) for number, record in enumerate(records)})
+        bare = [name.removeprefix(side) for name in names]
+        sides.append(
+            [
+                {"id": number, **dict(zip(bare, record, strict=True))}
+                for record, number in numbers[-1].items()
+            ]
+        )
+    gold = {pair for row in pairs if row["label"] == "1" for pair in _numbered(row, numbers)}
+    return sides, gold
+
+
+def _numbered(
+    row: dict[str, str], numbers: list[dict[tuple[str, ...], str]]
+) -> Iterator[tuple[str, str]]:
+    records = [
+        tuple(value for name, value in row.items() if name.startswith(side))
+        for side in ("left_", "right_")
+    ]
+    yield numbers[0][records[0]], numbers[1][records[1]]
+
+
+def _with_numbers(sides: list[Rows], gold: Gold) -> tuple[list[Rows], Gold]:
+    """Add a column to generated tables."""
+    return [[row | {"size": str(len(row["text"]))} for row in rows] for rows in sides], gold
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Compare records column by column, without labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from rapidfuzz import fuzz
+from rapidfuzz.process import cpdist
+
+from estimators.corpus.text_space import TextSpace, row_products
+from estimators.inputs import CELL_END, as_texts, distinct_texts
+from estimators.persistence import savable
+from film.compare import (
+    agreement_levels,
+    comparable_cell,
+    is_day_first,
+    number_agreement,
+    parsed,
+)
+from film.text import normalize_text
+
+
+@savable
+class ColumnEvidence:
+    """Levels of agreement of pairs of records, by column.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Names of the columns, in the order of the cells.
+    kinds : dict of str to str
+        Kind of each column to compare, one of `film.compare.COLUMN_KINDS`.
+    records : sequence of str
+        All records of a table, or of two: cells are separated by U+001F.
+    """
+
+    def __init__(
+        self, columns: tuple[str, ...], kinds: dict[str, str], records: Sequence[str]
+    ) -> None:
+        self.kinds = kinds
+        self.n_records = len(records)
+        self._places = [columns.index(name) for name in kinds]
+        self._counts: list[dict[str, int]] = []
+        self._day_first: list[bool] = []
+        cells = cells_by_column(records)
+        for place, kind in zip(self._places, kinds.values(), strict=True):
+            counts: Counter[str] = Counter()
+            if kind not in ("number", "date"):
+                for cell, n_cells in Counter(cells[place]).items():
+                    counts.update(dict.fromkeys(normalize_text(cell).split(), n_cells))
+            self._counts.append(dict(counts))
+            self._day_first.append(kind == "date" and is_day_first(cells[place]))
+
+    def levels(self, space: TextSpace, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+        """Return the levels of agreement of pairs of records, (n_pairs, n_columns).
+
+        Texts are compared in the space of the joined texts, and by their sorted letters.
+        """
+        records, codes = distinct_texts(
+            np.column_stack([as_texts(list(side)) for side in (first, second)])
+        )
+        found = np.empty((len(codes), len(self.kinds)), dtype=np.intp)
+        columns = cells_by_column(records)
+        for number, place in enumerate(self._places):
+            cells, cell_of = np.unique(as_texts(columns[place]), return_inverse=True)
+            pairs, pair_of = np.unique(cell_of[codes], axis=0, return_inverse=True)
+            found[:, number] = self._of_cells(number, cells.tolist(), pairs, space)[pair_of.ravel()]
+        return found
+
+    def _of_cells(
+        self, number: int, cells: list[str], pairs: np.ndarray, space: TextSpace
+    ) -> np.ndarray:
+        kind = list(self.kinds.values())[number]
+        if kind in ("number", "date"):
+            values = parsed(cells, kind, self._day_first[number])
+            a, b = values[pairs].T
+            return number_agreement(a, b, np.isnan(values[pairs]).sum(axis=1), kind == "date")
+        written = [comparable_cell(cell, kind) for cell in cells]
+        n_missing = np.array([not cell for cell in written])[pairs].sum(axis=1)
+        words, letters = (row_products(rows, rows, pairs) for rows in space.parts(written))
+        a, b = as_texts(written)[pairs].T.tolist()
+        ordered = cpdist(a, b, scorer=fuzz.token_sort_ratio) / 100
+        similarity = np.maximum(words, (letters + ordered) / 2)
+        information = self._information(number, cells)[pairs].min(axis=1)
+        return agreement_levels(similarity, information, n_missing)
+
+    def _information(self, number: int, cells: list[str]) -> np.ndarray:
+        """Return the information of cells, in units of that of a word that one record has."""
+        counts, most = self._counts[number], np.log(max(2, self.n_records))
+        return np.array(
+            [
+                sum(
+                    1 - np.log(counts.get(word, 1)) / most
+                    for word in sorted(set(normalize_text(cell).split()))
+                )
+                for cell in cells
+            ]
+        )
+
+
+def cells_by_column(records: Sequence[str]) -> list[list[str]]:
+    """Return the cells of each column, from records whose cells are separated by U+001F."""
+    return [
+        list(column) for column in zip(*(record.split(CELL_END) for record in records), strict=True)
+    ]

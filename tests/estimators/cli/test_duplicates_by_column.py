@@ -1,0 +1,95 @@
+"""``film duplicates`` compares the columns of a table."""
+
+import pandas as pd
+import pytest
+
+from estimators import DuplicateFinder
+from tests.estimators.cli.commands import refused, run
+from tests.estimators.corpus.test_records import people
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("people")
+    frame, truth = people(300)
+    frame.insert(0, "id", [f"p{row}" for row in range(len(frame))])
+    frame.to_csv(folder / "people.csv", index=False)
+    frame[:300].to_csv(folder / "old.csv", index=False)
+    new = frame[300:].rename(columns={"name": "person"})
+    new.to_csv(folder / "new.csv", index=False)
+    frame.assign(text="same").to_csv(folder / "texts.csv", index=False)
+    return folder, frame, {(f"p{a}", f"p{b}") for a, b in truth}
+
+
+def pairs_of(ran):
+    assert ran.code == 0, ran.err
+    return {(row["id1"], row["id2"]) for row in ran.rows}
+
+
+def test_all_columns_but_ids_are_compared_and_kinds_are_told(shelf):
+    folder, frame, truth = shelf
+    ran = run("duplicates", folder / "people.csv")
+    assert "columns compared: name (text), born (date), town (text), phone (phone)" in ran.err
+    found = pairs_of(ran)
+    assert len(found & truth) > 0.95 * len(truth) and len(found - truth) < 3
+    given = frame.drop(columns="id")
+    expected = DuplicateFinder().fit(given, frame.id.tolist()).find()
+    assert [float(row["score"]) for row in ran.rows] == pytest.approx(expected.scores, abs=1e-4)
+    assert "  " not in ran.rows[0]["text1"]
+
+
+def test_named_columns_and_kinds(shelf):
+    folder, frame, _ = shelf
+    ran = run("duplicates", folder / "texts.csv", "--compare", "phone:text", "--compare", "name")
+    assert "columns compared: phone (text), name (text)" in ran.err
+    expected = DuplicateFinder(compare={"phone": "text", "name": ""}).fit(frame).find()
+    assert len(pairs_of(ran)) == len(expected)
+
+
+def test_columns_of_two_tables_may_have_different_names(shelf):
+    folder, _, truth = shelf
+    against = ("--against", folder / "old.csv", "--one-to-one")
+    ran = run(
+        *("duplicates", folder / "new.csv", *against, "--compare", "person=name:text"),
+        *("--compare", "born", "--compare", "phone"),
+    )
+    assert "columns compared: person (text), born (date), phone (phone)" in ran.err
+    assert len(pairs_of(ran) & {(b, a) for a, b in truth}) > 0.9 * len(truth)
+    ran = run("duplicates", folder / "new.csv", *against)
+    assert "new.csv alone, not compared: person" in ran.err
+    assert "columns compared: born (date), town (text), phone (phone)" in ran.err
+
+
+def test_a_collection_keeps_its_columns(shelf, tmp_path):
+    folder, _, truth = shelf
+    saved = tmp_path / "old.film"
+    assert run("duplicates", folder / "old.csv", "--save", saved, "--budget", 1).code == 0
+    new = pd.read_csv(folder / "new.csv", dtype=str).rename(columns={"person": "name"})
+    new[new.columns[::-1]].to_csv(tmp_path / "new.csv", index=False)
+    ran = run("duplicates", tmp_path / "new.csv", "--against", saved, "--add")
+    assert len(pairs_of(ran) & {(b, a) for a, b in truth}) > 0.8 * len(truth)
+    told = refused("duplicates", tmp_path / "new.csv", "--against", saved, "--compare", "name")
+    assert "leave --compare out" in told
+    ran = run("duplicates", folder / "new.csv", "--against", saved)
+    assert ran.code == 2 and "'name'" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--text", "name", "--compare", "born"), "give one of them"),
+        (("--compare", "nam"), "nam"),
+        (("--compare", "name:person"), "'person' is no kind"),
+        (("--compare", "name", "--compare", "name:text"), "names column 'name' twice"),
+        (("--compare", "name=person"), "give --against too"),
+        (("--compare", "name:number"), "are no number"),
+    ],
+)
+def test_columns_that_do_not_fit(shelf, options, words):
+    assert words in refused("duplicates", shelf[0] / "people.csv", *options)
+
+
+def test_tables_without_a_common_column(shelf, tmp_path):
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
+    told = refused("duplicates", shelf[0] / "people.csv", "--against", tmp_path / "other.csv")
+    assert "have no column in common" in told

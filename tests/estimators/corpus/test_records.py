@@ -1,0 +1,173 @@
+"""Records are found column by column, without labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import expit, logit
+
+from estimators import DuplicateFinder, load_model, record_duplicates, save_model
+from tests.estimators.pairs.test_record_features import products
+
+FIRST = "anna ben carla dora emil fritz greta hans ida jonas klara lena max nina otto paul".split()
+LAST = (
+    "adler becker conrad dietrich ernst fischer graf huber jung keller lang meyer neumann".split()
+)
+
+
+def people(n, seed=0, n_twice=40):
+    """People, of whom some come twice with a typo, an initial, or without a date."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {
+            "name": f"{rng.choice(FIRST)} {rng.choice(LAST)}",
+            "born": f"{rng.integers(1950, 1990)}-{rng.integers(1, 13):02}-{rng.integers(1, 28):02}",
+            "town": str(rng.choice(["ulm", "bonn", "kiel", "jena"])),
+            "phone": f"0{rng.integers(100, 999)}/{rng.integers(10_000, 99_999)}",
+        }
+        for _ in range(n)
+    ]
+    for row in rows[:n_twice]:
+        first, last = row["name"].split()
+        other = dict(row, name=f"{last}, {first[0]}." if rng.random() < 0.5 else f"{first}e {last}")
+        other["born" if rng.random() < 0.5 else "phone"] = ""
+        rows.append(other)
+    truth = {(i, n + i) for i in range(n_twice)}
+    return pd.DataFrame(rows), truth
+
+
+def f1(found, truth):
+    found = {tuple(pair) for pair in found.pairs.tolist()}
+    return 2 * len(found & truth) / (len(found) + len(truth))
+
+
+def test_columns_find_what_joined_texts_miss():
+    frame, truth = people(400)
+    finder = DuplicateFinder().fit(frame)
+    assert finder.columns_ == ("name", "born", "town", "phone")
+    assert finder.kinds_ == {"name": "text", "born": "date", "town": "text", "phone": "phone"}
+    joined = [" ".join(filter(None, row)) for row in frame.to_numpy().tolist()]
+    by_column, as_texts = f1(finder.find(), truth), f1(DuplicateFinder().fit(joined).find(), truth)
+    assert by_column > 0.95 and by_column >= as_texts
+
+
+def test_two_tables_are_matched_in_either_direction():
+    frame, truth = people(300, seed=1)
+    old, new = frame[:300], frame[300:].reset_index(drop=True)
+    true = {(b - 300, a) for a, b in truth}
+    found = DuplicateFinder().fit(old, beside=new).match(new, one_to_one=True)
+    assert f1(found, true) > 0.9
+    # Columns may come in another order, and texts are shown without empty cells.
+    again = DuplicateFinder().fit(old, beside=new[new.columns[::-1]])
+    assert again.columns_ == finder_columns(old)
+    np.testing.assert_array_equal(again.match(new, one_to_one=True).scores, found.scores)
+    assert "\x1f" not in "".join(found.texts.ravel()) and "  " not in "".join(found.texts.ravel())
+
+
+def finder_columns(frame):
+    return tuple(frame.columns)
+
+
+def test_the_score_of_a_new_record_does_not_depend_on_other_new_ones():
+    frame, _ = people(300, seed=2)
+    finder = DuplicateFinder().fit(frame)
+    new = pd.DataFrame(
+        {
+            "name": ["anna adler", "x y"],
+            "born": ["", ""],
+            "town": ["ulm", "bonn"],
+            "phone": ["", ""],
+        }
+    )
+    alone = finder.match(new[:1], threshold=0.0)
+    both = finder.match(new, threshold=0.0)
+    some = both.pairs[:, 0] == 0
+    assert len(alone) and len(both) > some.sum()
+    np.testing.assert_allclose(np.sort(both.scores[some]), np.sort(alone.scores))
+
+
+def test_rows_can_be_added_and_collections_saved(tmp_path):
+    frame, truth = people(300, seed=3)
+    whole = DuplicateFinder().fit(frame)
+    grown = DuplicateFinder().fit(frame[:320])
+    grown.add(frame[320:][["phone", "town", "born", "name"]])
+    assert f1(grown.find(), truth) > 0.9
+    save_model(whole, tmp_path / "people.film")
+    loaded = load_model(tmp_path / "people.film")
+    assert loaded.kinds_ == whole.kinds_ and loaded.columns_ == whole.columns_
+    np.testing.assert_allclose(loaded.find().scores, whole.find().scores)
+    with pytest.raises(ValueError, match="lacks column 'phone'"):
+        loaded.match(frame[["name", "born", "town"]])
+    with pytest.raises(TypeError, match="compared by column"):
+        loaded.match(["anna adler"])
+
+
+def test_explanations_name_what_each_column_adds():
+    frame, truth = people(200, seed=4)
+    finder = DuplicateFinder().fit(frame)
+    pair = min(truth)
+    (explanation,) = finder.explain([pair])
+    (score,), _ = finder.score_pairs([pair])
+    columns = {name for name in explanation.effects if name.startswith("column ")}
+    assert columns == {"column name", "column born", "column town", "column phone"}
+    odds = logit(explanation.start) + sum(explanation.effects.values())
+    np.testing.assert_allclose(min(expit(odds), 0.999), score)
+    assert explanation.effects["column name"] > 0
+
+
+def test_an_encoder_reads_cells_apart():
+    class Words:
+        def encode(self, texts, **_):
+            assert not any("\x1f" in text for text in texts)
+            return np.random.default_rng(0).normal(size=(len(texts), 4))
+
+    frame, _ = people(60, seed=5)
+    assert len(DuplicateFinder(encoder=Words()).fit(frame).find(budget=5)) == 5
+
+
+def test_a_model_of_records_scores_a_whole_table():
+    pairs, y = products(160)
+    model = record_duplicates(cv=3, random_state=0).fit(pairs, y)
+    left = pairs[[c for c in pairs if c.startswith("left_")]]
+    left = left.rename(columns=lambda name: name.removeprefix("left_"))
+    right = pairs[[c for c in pairs if c.startswith("right_")]]
+    right = right.rename(columns=lambda name: name.removeprefix("right_"))
+    finder = DuplicateFinder(model).fit(right[right.columns[::-1]], beside=left)
+    assert finder.columns_ == model.columns_ and finder.kinds_ == {}
+    found = finder.match(left, threshold=0.0)
+    given = {(a, b): p for (a, b), p in zip(found.pairs.tolist(), found.scores, strict=True)}
+    expected = model.predict_proba(pairs)[:, 1]
+    there = [row for row in range(len(pairs)) if (row, row) in given]
+    assert len(there) > 20
+    np.testing.assert_allclose([given[row, row] for row in there], expected[there])
+
+
+@pytest.mark.parametrize(
+    ("compare", "error", "words"),
+    [
+        (["name", "street"], ValueError, "lacks column 'street'"),
+        ({"name": "person"}, ValueError, r"compare\['name'\]"),
+        ({"name": "number"}, ValueError, "100% of the values of column 'name' are no number"),
+        ("name", TypeError, "compare='name' must be a list"),
+    ],
+)
+def test_bad_columns_are_refused_before_any_work(compare, error, words):
+    frame, _ = people(20, n_twice=2)
+    with pytest.raises(error, match=words):
+        DuplicateFinder(compare=compare).fit(frame)
+
+
+def test_columns_without_values_are_left_out_and_cosines_have_no_columns():
+    frame, _ = people(20, n_twice=2)
+    frame["note"] = ""
+    with pytest.warns(UserWarning, match="column 'note' has no value"):
+        assert "note" not in DuplicateFinder().fit(frame).kinds_
+    with pytest.raises(ValueError, match="embedder compares whole texts"):
+        DuplicateFinder(embedder=lambda texts: np.ones((len(texts), 2))).fit(frame)
+    assert DuplicateFinder(compare=["town", "name"]).fit(frame).columns_ == ("town", "name")
+
+
+def test_two_records_without_candidates_have_no_duplicates():
+    frame = pd.DataFrame({"name": ["abc", "xyz"], "town": ["ulm", "bonn"]})
+    finder = DuplicateFinder().fit(frame)
+    assert len(finder.find(threshold=0.5)) == 0
+    assert finder.query("abc ulm", k=1).scores[0] > 0.5
