@@ -34,7 +34,7 @@ _DROPPED = (
 for _name in _DROPPED:
     globals()[_name] = savable(type(_name, (), {"__module__": __name__}))
 
-_ADDED = {"DuplicateFinder": {"encoder": None}}
+_ADDED = {"DuplicateFinder": {"encoder": None, "compare": None}}
 """Parameters that older files lack, with the value by which a model does what it did then."""
 
 _RENAMED = {"ContextModel": {"folder": "_folder"}}

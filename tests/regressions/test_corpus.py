@@ -155,9 +155,10 @@ def test_10_a_frame_of_one_column_is_its_texts():
     same(DuplicateFinder().fit(frame[["subject"]].to_numpy()).find(threshold=0), expected)
     finder = DuplicateFinder().fit(texts[:20])
     assert len(finder.add(frame[["subject"]][20:], ids=range(20, 30)).texts_) == 30
-    for wrong in (frame, frame.to_numpy()):
-        with pytest.raises(ValueError, match=r"texts has shape \(30, 2\).*the column"):
-            DuplicateFinder().fit(wrong)
+    # A frame of several columns holds records; an array names no columns.
+    assert DuplicateFinder().fit(frame).columns_ == ("subject", "area")
+    with pytest.raises(ValueError, match=r"texts has shape \(30, 2\).*the column"):
+        DuplicateFinder().fit(frame.to_numpy())
 
 
 @pytest.mark.parametrize(
