@@ -206,7 +206,7 @@ def most_edits(
     begin_alike: NDArray[np.bool_],
     n_known: NDArray[np.intp],
 ) -> NDArray[np.intp]:
-    """Return the number of edits that a misspelling of words of these lengths has at most."""
+    """Return how many edits still count as a misspelling, for words of these lengths."""
     one_edit = (shorter >= 4) | (shorter != longer) | ((shorter == 3) & begin_alike)
     two_edits = (longer >= 6) | ((longer == 5) & begin_alike)
     one_known = np.where(two_edits, 2 + (longer >= 10), one_edit)

@@ -2,6 +2,7 @@ from .adjacent import AdjacentWords as AdjacentWords
 from .assignment import one_to_one as one_to_one
 from .columns import ColumnWeights as ColumnWeights
 from .columns import effects_with_columns as effects_with_columns
+from .columns import em_column_weights as em_column_weights
 from .columns import fit_column_weights as fit_column_weights
 from .columns import log_odds_with_columns as log_odds_with_columns
 from .columns import separating_column_weights as separating_column_weights

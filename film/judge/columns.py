@@ -14,6 +14,7 @@ from film.compare import LEVELS_OF_SIMILARITY, N_LEVELS
 __all__ = [
     "ColumnWeights",
     "effects_with_columns",
+    "em_column_weights",
     "fit_column_weights",
     "log_odds_with_columns",
     "separating_column_weights",
@@ -30,7 +31,6 @@ _KEPT = 0.7
 _KEPT_ALONE = 0.3
 """The same where columns decide alone: they depend on each other."""
 
-_STEPS = 30
 _AMBIGUOUS = 0.1
 _CONFIRMED = 0.95
 
@@ -106,8 +106,10 @@ def fit_column_weights(levels: NDArray[np.intp], chances: Floats) -> ColumnWeigh
     return ColumnWeights(offset - prior, slope * found)
 
 
-def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> ColumnWeights | None:
-    """Learn the weights of columns by EM, if columns alone tell duplicates from other pairs.
+def em_column_weights(
+    levels: NDArray[np.intp], chances: Floats, n_steps: int = 30
+) -> ColumnWeights:
+    """Fit Fellegi and Sunter's model by EM.
 
     Parameters
     ----------
@@ -115,6 +117,41 @@ def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> Colu
         As in `fit_column_weights`.
     chances : ndarray of float64, shape (n,)
         Chances to start from.
+    n_steps : int, default=30
+        Number of steps.
+
+    Returns
+    -------
+    weights : ColumnWeights
+        Their log-odds are those of a duplicate: ``start`` is that of the share of duplicates.
+
+    Notes
+    -----
+    The weights of `fit_column_weights` before calibration, with the chances replaced by those of
+    the weights after each step. O(n_steps · n · n_columns).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.judge import em_column_weights
+    >>> levels = np.tile([[9, 9], [2, 9], [2, 2], [2, 2]], (100, 1))
+    >>> weights = em_column_weights(levels, np.tile([0.6, 0.3, 0.1, 0.1], 100))
+    >>> (weights.log_odds(levels[:4]) > 0).tolist()
+    [True, False, False, False]
+    """
+    weights = ColumnWeights(*_log_ratios(levels, chances))
+    for _ in range(n_steps - 1):
+        weights = ColumnWeights(*_log_ratios(levels, expit(weights.log_odds(levels))))
+    return weights
+
+
+def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> ColumnWeights | None:
+    """Learn the weights of columns by EM, if columns alone tell duplicates from other pairs.
+
+    Parameters
+    ----------
+    levels, chances
+        As in `em_column_weights`.
 
     Returns
     -------
@@ -126,7 +163,7 @@ def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> Colu
     -----
     Records of people with many columns are of this kind. A person may have ten rows there, so ranks
     among neighbours, and with them the general formula, mislead. The log-odds are multiplied by
-    0.3, as columns depend on each other. O(30 · n · n_columns).
+    0.3, as columns depend on each other.
 
     Examples
     --------
@@ -139,15 +176,13 @@ def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> Colu
     >>> separating_column_weights(levels[:, :1], chances) is None
     True
     """
-    at = chances
-    for _ in range(_STEPS):
-        prior, found = _log_ratios(levels, at)
-        weights = ColumnWeights(_KEPT_ALONE * prior, _KEPT_ALONE * found, alone=True)
-        at = expit(weights.log_odds(levels) / _KEPT_ALONE)
+    weights = em_column_weights(levels, chances)
+    found = expit(weights.log_odds(levels))
     likely = chances >= 0.5
-    if np.minimum(at, 1 - at).sum() >= _AMBIGUOUS * at.sum() or not likely.any():
+    certain = np.minimum(found, 1 - found).sum() < _AMBIGUOUS * found.sum()
+    if not (certain and likely.any() and (found[likely] >= 0.5).mean() >= _CONFIRMED):
         return None
-    return weights if (at[likely] >= 0.5).mean() >= _CONFIRMED else None
+    return ColumnWeights(_KEPT_ALONE * weights.start, _KEPT_ALONE * weights.weights, alone=True)
 
 
 def _log_ratios(levels: NDArray[np.intp], chances: Floats) -> tuple[float, Floats]:

@@ -83,6 +83,8 @@ def compared_columns(
         }
         ours = {own: own for own, _ in split.values()}
         theirs = {own: theirs or own for own, theirs in split.values()}
+        if len(ours) < len(split):
+            raise click.UsageError("--compare names a column of TABLE twice")
         if other is None and ours != theirs:
             raise click.UsageError("--compare COLUMN=OTHER compares two tables; give --against too")
         return Compared(ours, theirs, {split[name][0]: kind for name, kind in kinds.items()})

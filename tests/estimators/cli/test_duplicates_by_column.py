@@ -82,6 +82,7 @@ def test_a_collection_keeps_its_columns(shelf, tmp_path):
         (("--compare", "name:person"), "'person' is no kind"),
         (("--compare", "name", "--compare", "name:text"), "names column 'name' twice"),
         (("--compare", "name=person"), "give --against too"),
+        (("--compare", "name", "--compare", "name=born"), "column of TABLE twice"),
         (("--compare", "name:number"), "are no number"),
     ],
 )

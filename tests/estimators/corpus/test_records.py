@@ -50,6 +50,23 @@ def test_columns_find_what_joined_texts_miss():
     assert by_column > 0.95 and by_column >= as_texts
 
 
+def test_a_person_may_have_many_rows():
+    """Neighbours are then of the same person, so ranks mislead, and columns decide alone."""
+    frame, _ = people(60, seed=6, n_twice=0)
+    rng = np.random.default_rng(0)
+    for column in ("street", "work", "mother"):
+        frame[column] = ["".join(rng.choice(list("abdegiklmnorstu"), 8)) for _ in range(60)]
+    rows = frame.loc[np.repeat(np.arange(60), 8)].reset_index(drop=True)
+    for column in rows.columns:
+        rows.loc[rng.random(len(rows)) < 0.2, column] = ""
+    owner = np.repeat(np.arange(60), 8)
+    found = DuplicateFinder().fit(rows).groups()
+    assert found.labels.max() < 75
+    both = np.flatnonzero(found.labels >= 0)
+    n_of = pd.crosstab(found.labels[both], owner[both]).to_numpy()
+    assert len(both) > 0.9 * len(rows) and (n_of > 0).sum(axis=1).max() == 1
+
+
 def test_two_tables_are_matched_in_either_direction():
     frame, truth = people(300, seed=1)
     old, new = frame[:300], frame[300:].reset_index(drop=True)

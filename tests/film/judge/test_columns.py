@@ -9,6 +9,7 @@ from film.compare import LEVELS_OF_SIMILARITY, N_LEVELS
 from film.judge import (
     ColumnWeights,
     effects_with_columns,
+    em_column_weights,
     fit_column_weights,
     log_odds_with_columns,
     separating_column_weights,
@@ -128,6 +129,18 @@ def clear_table(rng, n=4000, share=0.1, n_columns=5):
         same[:, None], rng.random((n, n_columns)) < 0.95, rng.random((n, n_columns)) < 0.05
     )
     return np.where(agree, 9, 2), same
+
+
+def test_em_repeats_the_step_before_calibration():
+    rng = np.random.default_rng(6)
+    levels, start = rng.integers(0, 9, (300, 2)), rng.random(300)
+    chances = start
+    for _ in range(3):
+        found = em_column_weights(levels, chances, n_steps=1)
+        np.testing.assert_allclose(found.weights, slow_weights(levels, chances)[1], atol=1e-9)
+        np.testing.assert_allclose(found.start, logit(chances.mean()))
+        chances = expit(found.start + found.effects(levels).sum(axis=1))
+    np.testing.assert_allclose(em_column_weights(levels, start, n_steps=3).weights, found.weights)
 
 
 def test_columns_that_separate_decide_alone_even_from_cautious_chances():

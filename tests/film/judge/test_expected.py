@@ -313,3 +313,15 @@ def test_scores_of_zero_and_nearly_one_are_allowed():
     pairs, scores, _ = _table(0)
     scores[:3] = 0, 1 - 1e-12, logit(0.9) / 3
     assert np.isfinite(expected_precision(pairs, scores).precision).all()
+
+
+def test_columns_raise_the_usual_threshold_within_one_table_alone():
+    pairs, scores, _ = _table(0)
+    for two in (False, True):
+        texts, columns = (
+            expected_precision(pairs, scores, two_tables=two, by_column=by) for by in (False, True)
+        )
+        if two:
+            np.testing.assert_array_equal(columns.precision, texts.precision)
+        else:
+            assert columns.at(0.5)["precision"] < texts.at(0.5)["precision"]
