@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from estimators.inputs import column_names, is_missing
 from film.judge import ExpectedPrecision
 
 
@@ -240,6 +242,50 @@ class DuplicateGroups(_Table):
             kept[group.members] = group.members[best]
         return kept
 
+    def golden(self, table: Any) -> tuple[dict[str, list[Any]], list[list[int]]]:
+        """Merge the rows of each group into one, and leave other rows as they are.
+
+        Parameters
+        ----------
+        table : frame or mapping of str to sequence
+            Columns of n_rows values each. They need not be those that were compared.
+
+        Returns
+        -------
+        columns : dict of str to list
+            One value per group or other row, in the order of first rows: the most frequent value
+            of the group that is not missing; of equally frequent ones the longest, and of these the
+            first. None, NaN and blank texts are missing.
+        sources : list of list of int
+            The rows that each comes from.
+
+        Raises
+        ------
+        ValueError
+            If the number of values differs from the number of rows.
+
+        Examples
+        --------
+        >>> from estimators import DuplicateFinder
+        >>> people = {"name": ["Ann Lee", "Lee, Ann", "Bo"], "town": ["", "Ulm", "Bonn"]}
+        >>> groups = DuplicateFinder(compare=["name"]).fit(people).groups(threshold=0.5)
+        >>> groups.golden(people)
+        ({'name': ['Lee, Ann', 'Bo'], 'town': ['Ulm', 'Bonn']}, [[0, 1], [2]])
+        """
+        sources: dict[int, list[int]] = {}
+        for row, kept in enumerate(self.keep().tolist()):
+            sources.setdefault(kept, []).append(row)
+        columns = {}
+        for name in column_names(table):
+            values = list(table[name])
+            if len(values) != len(self.labels):
+                raise ValueError(
+                    f"column {name!r} has {len(values)} values for {len(self.labels)} rows; give "
+                    "the table that was fitted"
+                )
+            columns[name] = [_usual([values[row] for row in rows]) for rows in sources.values()]
+        return columns, list(sources.values())
+
     def _columns(self) -> list[str]:
         return ["group", "size", self.score_name, "weakest", "row", "id", "text"]
 
@@ -260,6 +306,12 @@ class DuplicateGroups(_Table):
                 group.members.tolist(), group.ids.tolist(), group.texts.tolist(), strict=True
             )
         ]
+
+
+def _usual(values: list[Any]) -> Any:
+    """Return the most frequent value, the longest of equally frequent ones, or a missing one."""
+    counts = Counter(value for value in values if not is_missing(value) and str(value).strip())
+    return max(counts, key=lambda each: (counts[each], len(str(each))), default=values[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -26,7 +26,9 @@ from estimators.cli.found.rows import compared_columns, rows_of
 from estimators.cli.found.tables import (
     GROUP_COLUMNS,
     PAIR_COLUMNS,
+    SOURCES,
     check_carried,
+    golden_table,
     group_table,
     kept_tables,
     pair_table,
@@ -63,7 +65,7 @@ from film.compare import COLUMN_KINDS
 from film.judge import ExpectedPrecision
 
 LEAST = 0.01
-_OUTPUTS = ("--out", "--html", "--save", "--mapping")
+_OUTPUTS = ("--out", "--html", "--save", "--mapping", "--golden")
 
 
 class _NumberOr(click.ParamType):
@@ -145,8 +147,8 @@ class _NumberOr(click.ParamType):
 @click.option(
     "--merge-differing",
     is_flag=True,
-    help="With --keep: also treat rows as duplicates that differ in a number, code, unit, "
-    "negation, opposite, choice or order.",
+    help="With --keep or --golden: also treat rows as duplicates that differ in a number, code, "
+    "unit, negation, opposite, choice or order.",
 )
 @click.option(
     "--mapping",
@@ -154,6 +156,14 @@ class _NumberOr(click.ParamType):
     metavar="FILE",
     help="With --keep: write a table of the removed rows: id, kept (id of the row that replaces "
     "it), group and score.",
+)
+@click.option(
+    "--golden",
+    type=FILE,
+    metavar="FILE",
+    help="Write TABLE with one row per group: the most frequent value of each column, or else the "
+    f"longest, and the ids of the rows that it comes from, in a column {SOURCES}. Add --out to "
+    "write the groups too.",
 )
 @model_option("A model file. Scores are then probabilities.", required=False)
 @click.option(
@@ -246,8 +256,13 @@ def duplicates(**given: Any) -> None:
     texts = records.texts
     ids = _ids_of(rows, named, len(collection.finder.ids_) if collection and options.add else 0)
     carried = [other for other in rows.columns if other != named]
-    if options.grouped:
+    is_written = options.out is not None or (options.html is None and options.golden is None)
+    if options.grouped and is_written:
         check_carried(rows, carried)
+    if options.golden is not None:
+        if SOURCES in rows.columns:
+            raise Failure(f"{rows.source} has a column {SOURCES!r}, as --golden has; rename it")
+        check_fits(options.golden, None, rows, [*rows.columns, SOURCES])
     if options.grouped or options.keep is not None:
         columns = [*rows.columns, *(GROUP_COLUMNS if options.grouped else ())]
         check_fits(options.out, options.form, rows, columns)
@@ -303,18 +318,22 @@ def duplicates(**given: Any) -> None:
         options.threshold = _expected_threshold(options.precision, every.expected)
     limits = {"threshold": options.threshold, "budget": options.budget}
     mapped: Any = None
+    golden: Any = None
     try:
         if options.against is not None:
             found = finder.match(records.given, ids, **matching, **limits)
             result = pair_table(found)
         elif options.grouped or options.keep is not None:
-            if options.keep is not None and not options.merge_differing:
+            merged = options.golden or options.keep is not None
+            if merged and not options.merge_differing:
                 cannot += _differing(finder, options.threshold, must)
                 constraints["cannot_link"] = cannot
             found = finder.groups(options.threshold, linkage=linkage, **constraints)
             result = group_table(found, rows, carried)
             if sort_by is not None:
                 result, mapped = kept_tables(found, found.keep(sort_by), ids, rows)
+            if options.golden is not None:
+                golden = golden_table(found, ids, named, rows)
         else:
             finder.known_pairs(**constraints)
             found = finder.find(**limits, cannot_link=cannot)
@@ -331,13 +350,15 @@ def duplicates(**given: Any) -> None:
     for line in estimates:
         note(line)
     kept_elsewhere: Failure | None = None
-    if options.out is not None or options.html is None:
+    if is_written:
         try:
             write_result(options.out, options.form, *result, like=rows)
         except Failure as error:
             kept_elsewhere = error
     if options.mapping is not None:
         write_result(options.mapping, None, *mapped, like=rows)
+    if options.golden is not None:
+        write_result(options.golden, None, *golden, like=rows)
     if options.html is not None:
         if options.against is not None:
             data = match_data(found, lowest, len(rows))
@@ -411,12 +432,13 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
     known = against is not None and is_collection(against)
     if options.one_to_one and against is None:
         raise click.UsageError("--one-to-one compares two tables; give --against too")
-    if options.merge_differing and options.keep is None:
-        raise click.UsageError("--merge-differing applies to --keep; give --keep too")
+    if options.merge_differing and options.keep is None and options.golden is None:
+        raise click.UsageError("--merge-differing applies to --keep and --golden; give one too")
     if against is not None:
         for option, one_table in (
             ("--groups", options.grouped),
             ("--keep", options.keep),
+            ("--golden", options.golden),
             ("--not-same", options.not_same),
         ):
             if one_table:
@@ -448,6 +470,8 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
     if len(limited) > 1:
         raise click.UsageError(f"{' and '.join(limited)} cannot be combined; give one")
     has_model = options.model is not None or known
+    grouped = grouped or options.golden is not None
+    options.grouped = grouped and options.keep is None
     if grouped and options.budget is not None:
         raise click.UsageError("--budget counts pairs; give --threshold with --groups")
     if options.linkage is not None and not grouped and options.html is None:

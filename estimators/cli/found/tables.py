@@ -13,6 +13,7 @@ from estimators.cli.tables import Table
 GROUP_COLUMNS = ["group", "id", "score", "weakest"]
 PAIR_COLUMNS = ["id1", "id2", "score", "kind", "text1", "text2"]
 MAPPING_COLUMNS = ["id", "kept", "group", "score"]
+SOURCES = "sources"
 Result = tuple[list[str], Any]
 
 
@@ -77,6 +78,19 @@ def kept_tables(
         for row in np.flatnonzero(~stays).tolist()
     )
     return (table.columns, rows), (MAPPING_COLUMNS, gone)
+
+
+def golden_table(groups: Any, ids: list[Any], named: str | None, table: Table) -> Result:
+    """Return one row per group, and all other rows, with the ids of the rows it comes from.
+
+    The ids in the column ``named`` are those of first rows.
+    """
+    cells = zip(*table.rows, strict=True)
+    columns, sources = groups.golden(dict(zip(table.columns, cells, strict=True)))
+    if named is not None:
+        columns[named] = [ids[rows[0]] for rows in sources]
+    columns[SOURCES] = ["; ".join(str(ids[row]) for row in rows) for rows in sources]
+    return list(columns), zip(*columns.values(), strict=True)
 
 
 def sort_values(table: Table, column: str) -> list[Any]:

@@ -268,8 +268,8 @@ def test_a_precision_is_shown_without_a_model(repeated, chairs, tmp_path):
         (["--id", "area"], "id '0' twice, lines 2, 5"),
         (["--linkage", "single"], "'single' is not one of"),
         (["--one-to-one"], "--one-to-one compares two tables; give --against too"),
-        (["--merge-differing"], "--merge-differing applies to --keep; give --keep too"),
-        (["--merge-differing", "--groups"], "give --keep too"),
+        (["--merge-differing"], "applies to --keep and --golden; give one too"),
+        (["--merge-differing", "--groups"], "--keep and --golden; give one too"),
     ],
 )
 def test_options_that_do_not_fit(shelf, options, expected):

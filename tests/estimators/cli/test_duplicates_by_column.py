@@ -1,10 +1,12 @@
 """``film duplicates`` compares the columns of a table."""
 
+import csv
+
 import pandas as pd
 import pytest
 
 from estimators import DuplicateFinder
-from tests.estimators.cli.commands import refused, run
+from tests.estimators.cli.commands import refused, run, write_csv
 from tests.estimators.corpus.test_records import people
 
 
@@ -94,3 +96,55 @@ def test_tables_without_a_common_column(shelf, tmp_path):
     (tmp_path / "other.csv").write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
     told = refused("duplicates", shelf[0] / "people.csv", "--against", tmp_path / "other.csv")
     assert "have no column in common" in told
+
+
+GOLDEN = (
+    ["id", "name", "born", "town", "phone"],
+    ["a", "Anna Adler", "1980-02-01", "", "0171/12345"],
+    ["b", "Ben Conrad", "1975-11-30", "Bonn", "0160/99887"],
+    ["c", "Anna  Adler", "1980-02-01", "Ulm", "0171/12345"],
+    ["d", "Adler, Anna", "1980-02-01", "Ulm", "0171/12345"],
+    ["e", "Carla Graf", "1966-05-05", "Kiel", ""],
+    ["f", "Carla Graf", "1966-05-05", "Kiel", ""],
+)
+
+
+def test_golden_rows_merge_each_group_and_keep_the_others(tmp_path):
+    path = write_csv(tmp_path / "people.csv", *GOLDEN[:1], GOLDEN[1:])
+    golden = tmp_path / "golden.csv"
+    ran = run("duplicates", path, "--golden", golden, "--threshold", 0.6)
+    assert (ran.code, ran.out) == (0, ""), ran.err
+    rows = list(csv.reader(golden.read_text("utf-8").splitlines()))
+    assert rows == [
+        [*GOLDEN[0], "sources"],
+        # All names occur once: the longest, of which c is the first.
+        ["a", "Anna  Adler", "1980-02-01", "Ulm", "0171/12345", "a; c; d"],
+        [*GOLDEN[2], "b"],
+        [*GOLDEN[5], "e; f"],
+    ]
+    both = ("--out", tmp_path / "out.csv", "--keep", "first", "--mapping", tmp_path / "gone.csv")
+    ran = run("duplicates", path, "--golden", golden, "--threshold", 0.6, *both)
+    assert ran.code == 0, ran.err
+    kept, gone = (
+        list(csv.DictReader((tmp_path / name).read_text("utf-8").splitlines()))
+        for name in ("out.csv", "gone.csv")
+    )
+    assert [row["id"] for row in kept] == [row[0] for row in rows[1:]]
+    assert [(row["id"], row["kept"]) for row in gone] == [("c", "a"), ("d", "a"), ("f", "e")]
+
+
+def test_golden_rows_do_not_merge_what_differs(tmp_path):
+    texts = ["an office chair of 128 cm", "an office chair of 118 cm", "a lamp"]
+    path = write_csv(tmp_path / "t.csv", ["text", "group"], [[text, 1] for text in texts])
+    golden = tmp_path / "golden.csv"
+    merged = {}
+    for option in ((), ("--merge-differing",)):
+        ran = run("duplicates", path, "--golden", golden, "--threshold", 0.05, *option)
+        assert ran.code == 0, ran.err
+        merged[option] = list(csv.DictReader(golden.read_text("utf-8").splitlines()))
+    assert [row["sources"] for row in merged[()]] == ["1", "2", "3"]
+    assert [row["sources"] for row in merged[("--merge-differing",)]] == ["1; 2", "3"]
+    told = refused("duplicates", golden, "--golden", tmp_path / "again.csv")
+    assert "has a column 'sources'" in told
+    told = refused("duplicates", path, "--golden", golden, "--against", path)
+    assert "--golden applies to one table" in told

@@ -5,6 +5,7 @@ import pickle
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
@@ -944,6 +945,26 @@ def test_a_family_of_near_copies_is_one_group(family, with_others):
     assert groups[groups.labels[-1]].n_unscored == groups.n_incomplete == groups.n_cut == 0
     kept = groups.keep("first")
     assert len(set(kept[len(others) :])) == 1
+
+
+def test_golden_values_are_the_most_frequent_then_the_longest_then_the_first():
+    texts = ["a red lamp", "A red lamp", "a RED lamp", "b", "a red LAMP"]
+    groups = DuplicateFinder().fit(texts).groups(0.5)
+    frame = pd.DataFrame(
+        {
+            "often": ["x", "longest", "", "other", "x"],
+            "long": ["ab", "abc", "xyz", "other", "b"],
+            "number": [np.nan, 2.5, np.nan, np.nan, np.nan],
+            "nothing": [None, None, None, None, None],
+        }
+    )
+    columns, sources = groups.golden(frame)
+    assert sources == [[0, 1, 2, 4], [3]]
+    assert columns["often"] == ["x", "other"] and columns["long"] == ["abc", "other"]
+    assert columns["number"][0] == 2.5 and np.isnan(columns["number"][1])
+    assert columns["nothing"] == [None, None]
+    with pytest.raises(ValueError, match="column 'often' has 4 values for 5 rows"):
+        groups.golden(frame[:4])
 
 
 def test_small_families_change_no_weight():
