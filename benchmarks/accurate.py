@@ -4,11 +4,10 @@
 duplicates, and judges ``DIR/dev.csv``, in collection and in inductive mode. Each member is fitted
 alone first, for its seconds, and read from the folder for the whole, so that the command may be
 interrupted and goes on. ``--members`` names those that take part: without "rcmd" no transformers
-model is trained. With ``--teacher`` that member also learns from 20,000 near pairs, which stacks of
-the other members score, those of a fold by stacks of its own. ``--encoder none`` is without any
-encoder. Without ``--data`` it runs on pairs that it generates itself, without an encoder.
-``--whole`` fits and judges all members together alone, and has seconds of the fit where the folder
-was empty. ``--quick`` records only where ``--out`` says so.
+model is trained. ``--encoder none`` is without any encoder. Without ``--data`` it runs on pairs
+that it generates itself, without an encoder. ``--whole`` fits and judges all members together
+alone, and has seconds of the fit where the folder was empty. ``--quick`` records only where
+``--out`` says so.
 
 all-MiniLM-L6-v2, the default encoder, saw Quora's duplicates, as all-mpnet-base-v2 did, and so did
 what is built on them.
@@ -31,8 +30,6 @@ import numpy as np
 from benchmarks.duplicates import judged
 from benchmarks.support.quora_data import NEW_PAIRS, Splits, new_pairs, splits_of
 from benchmarks.support.run import Results, parser_of, reading
-from benchmarks.support.significance import TAUGHT
-from benchmarks.support.training_recipes import near_pair_teacher
 from estimators import DuplicateClassifier, accurate_duplicates, question_groups
 from estimators.encoders import NO_ENCODER
 from estimators.pairs import LIGHT
@@ -44,8 +41,6 @@ Rows = tuple[dict[str, dict[str, float]], dict[str, np.ndarray]]
 MODES = ("collection", "inductive")
 DEFAULT = "all-MiniLM-L6-v2"
 SAW = {DEFAULT: "MiniLM", "all-mpnet-base-v2": "mpnet"}
-TAUGHT_ROWS = 20_000
-"""Near pairs that a teacher scores, beside the labelled ones of train."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -58,7 +53,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--members", help="those that take part, with commas between")
     parser.add_argument("--modes", default=",".join(MODES), help="with commas between")
     parser.add_argument("--device", help="of the encoder")
-    parser.add_argument("--teacher", action="store_true", help="of the member rcmd")
     parser.add_argument("--whole", action="store_true", help="no rows without members, or of one")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
@@ -70,7 +64,6 @@ def main(arguments: list[str] | None = None) -> int:
     encodes = any(member not in LIGHT for member, _ in model.members)
     known = SAW.get(Path(options.encoder or DEFAULT).name)
     saw = f", {known} saw Quora" if encodes and known else ""
-    saw += TAUGHT if options.teacher else ""
     saw += ", on a GPU" if encodes and (options.device or "cpu").startswith("cuda") else ""
     results = Results("accurate", options)
     with tempfile.TemporaryDirectory() as scratch:
@@ -98,13 +91,6 @@ def chosen(options: argparse.Namespace, encoder: Any) -> DuplicateClassifier:
         cache=place,
         **small,
     )
-    if options.teacher:
-        if "rcmd" not in dict(model.members):
-            raise ValueError("--teacher is of the member rcmd: give an encoder, and epochs above 0")
-        reads = {"device": options.device, "dtype": options.dtype}
-        n = 20 if options.quick else TAUGHT_ROWS
-        taught = near_pair_teacher(encoder, n, reads, place and str(place), **small)
-        model.set_params(rcmd__teacher=taught)
     if options.members is None:
         return model
     wanted = options.members.split(",")

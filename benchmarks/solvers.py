@@ -3,10 +3,8 @@
 ``python -m benchmarks.solvers``. Problems have 50 to 500 points of 5 to 60 dimensions, of which 1
 to all are learned, and margins of .01 to 2. The best of a problem is the lowest objective of
 "eigen", "cayley" and L-BFGS on the factor L from three random starts, written here on its own. A
-claim is wrong where a solver says that it converged more than 1 % above the best. Every tenth
-problem is also solved by trust regions of pymanopt, on the manifold of semidefinite matrices of
-rank d, and by Riemannian Adam of geoopt, on the Stiefel manifold (both: ``pip install
-pymanopt geoopt``; left out if absent). Seconds are of one thread.
+claim is wrong where a solver says that it converged more than 1 % above the best. Seconds are of
+one thread.
 """
 
 from __future__ import annotations
@@ -15,10 +13,7 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -29,13 +24,9 @@ from benchmarks.support.run import Results
 from film.metric import anchor_sums, solve, triplets_from_labels
 
 N_PROBLEMS = 200
-EVERY = 10
-"""Of so many problems, one is solved by pymanopt and geoopt, too."""
 NEAR = 0.01
 STARTS = 3
 LBFGS = f"L-BFGS on the factor, best of {STARTS} starts"
-RIVALS = {"pymanopt": "pymanopt, trust regions", "geoopt": "geoopt, Riemannian Adam"}
-ADAM_STEPS, ADAM_RATE = 1000, 0.03
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,72 +122,15 @@ def objective(task: Problem, L: np.ndarray) -> float:
     return float(np.maximum(x, 0).sum() + 0.5 * np.square(L.T @ L).sum())
 
 
-def by_pymanopt(task: Problem) -> Outcome:
-    """Trust regions on L Lᵀ of rank d, ten seconds at most, the hinge rounded off over m/100."""
-    import pymanopt
-    import torch
-
-    started = time.perf_counter()
-    pulls, m = task.scaled()
-    manifold = pymanopt.manifolds.PSDFixedRank(task.anchors.shape[1], task.d)
-    A, V, width = torch.from_numpy(pulls), torch.from_numpy(task.anchors), m / 100
-
-    @pymanopt.function.pytorch(manifold)
-    def cost(L: torch.Tensor) -> torch.Tensor:
-        x = m - ((V @ L) * (A @ L)).sum(dim=1)
-        active = (x / width + 0.5).clamp(0, 1)
-        hinge = torch.where(active < 1, width / 2 * active**2, x)
-        return hinge.sum() + 0.5 * ((L.T @ L) ** 2).sum()
-
-    shape = (task.anchors.shape[1], task.d)
-    start = np.random.default_rng(0).standard_normal(shape) / np.sqrt(shape[0])
-    optimizer = pymanopt.optimizers.TrustRegions(verbosity=0, max_iterations=200, max_time=10)
-    found = optimizer.run(pymanopt.Problem(manifold, cost), initial_point=start)
-    return Outcome(objective(task, found.point), False, time.perf_counter() - started)
-
-
-def by_geoopt(task: Problem) -> Outcome:
-    """Riemannian Adam on the columns P, and their lengths beside; the lowest of all steps."""
-    import torch
-
-    # Its types are not those of what it takes.
-    geoopt: Any = import_module("geoopt")
-    started = time.perf_counter()
-    pulls, m = task.scaled()
-    A, V = torch.from_numpy(pulls), torch.from_numpy(task.anchors)
-    generator = torch.Generator().manual_seed(0)
-    start = torch.randn(V.shape[1], task.d, generator=generator, dtype=torch.float64)
-    P = geoopt.ManifoldParameter(torch.linalg.qr(start)[0], manifold=geoopt.Stiefel())
-    lengths = torch.nn.Parameter(torch.ones(task.d, dtype=torch.float64) / len(V) ** 0.5)
-    steps = geoopt.optim.RiemannianAdam([P, lengths], lr=ADAM_RATE)
-    plan = torch.optim.lr_scheduler.CosineAnnealingLR(steps, ADAM_STEPS)
-    lowest = np.inf
-    for _ in range(ADAM_STEPS):
-        L = P * lengths
-        value = (m - ((V @ L) * (A @ L)).sum(dim=1)).clamp(min=0).sum() + 0.5 * (lengths**4).sum()
-        lowest = min(lowest, float(value))
-        steps.zero_grad()
-        value.backward()
-        steps.step()
-        plan.step()
-    return Outcome(lowest, False, time.perf_counter() - started)
-
-
-def outcomes(task: Problem, others: bool) -> dict[str, Outcome]:
-    """Every solver's outcome; with ``others`` those of the packages that are installed, too."""
+def outcomes(task: Problem) -> dict[str, Outcome]:
+    """Every solver's outcome."""
     found = {f"FILM {solver}": by_film(task, solver) for solver in ("eigen", "cayley")}
-    found[LBFGS] = by_lbfgs(task)
-    methods: dict[str, Callable[[Problem], Outcome]] = {"pymanopt": by_pymanopt}
-    methods["geoopt"] = by_geoopt
-    for package, method in methods.items():
-        if others and find_spec(package):
-            found[RIVALS[package]] = method(task)
-    return found
+    return found | {LBFGS: by_lbfgs(task)}
 
 
 def summary(found: list[dict[str, Outcome]], solver: str) -> dict[str, float]:
-    """Shares and medians of a solver over problems, against the best of FILM's and L-BFGS."""
-    best = np.array([min(row[name].objective for name in list(row)[:3]) for row in found])
+    """Shares and medians of a solver over problems, against the best of all solvers."""
+    best = np.array([min(each.objective for each in row.values()) for row in found])
     rows = [row[solver] for row in found]
     above = np.array([row.objective for row in rows]) / best - 1
     claims = np.array([row.converged for row in rows])
@@ -227,7 +161,7 @@ def main(arguments: list[str] | None = None) -> int:
     found = []
     with threadpool_limits(1):
         for number in range(options.problems):
-            found.append(outcomes(problem(number, options.seed), others=number % EVERY == 0))
+            found.append(outcomes(problem(number, options.seed)))
             if options.verbose:
                 best = min(each.objective for each in found[-1].values())
                 words = [
@@ -235,10 +169,10 @@ def main(arguments: list[str] | None = None) -> int:
                     for name, each in found[-1].items()
                 ]
                 print(number, *words, sep="; ", flush=True)
-    results, tenth = Results("solvers", options), found[::EVERY]
-    for part, label in ((found, f"{len(found)} problems"), (tenth, f"{len(tenth)} of them")):
-        for solver in part[0] if part is tenth else list(part[0])[:3]:
-            results.tell(f"{label}: {solver}", summary(part, solver), seed=options.seed)
+    results = Results("solvers", options)
+    for solver in found[0]:
+        case = f"{len(found)} problems: {solver}"
+        results.tell(case, summary(found, solver), seed=options.seed)
     return 0
 
 

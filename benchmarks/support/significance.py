@@ -22,8 +22,6 @@ F1_DIFFERENCE = (F1_AHEAD, "f1_ahead_low", "f1_ahead_high")
 DIFFERENCES = ((AHEAD, LOW, HIGH), (MEAN_AHEAD, MEAN_LOW, MEAN_HIGH), F1_DIFFERENCE)
 """A difference and the ends of its interval, which tables show in one column."""
 
-TAUGHT = ", with a teacher"
-"""In the names of rows of `benchmarks.accurate` whose member "rcmd" had one."""
 REFERENCES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 """By benchmark: how the names of rows begin, and the row that they are compared with."""
 

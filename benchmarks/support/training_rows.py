@@ -13,14 +13,10 @@ from benchmarks.data.pairs import ScoredPairs, drop_excluded
 from benchmarks.data.sts import read_sick, read_sts_benchmark
 from benchmarks.support.quora_data import Splits
 from estimators import SentenceEncoder, question_groups
-from film.corpus import near_pairs
 from film.text import normalize_text, text_hash
 
 NEAR = (5, 50)
 """Ranks between which a hard negative is drawn: closer ones are often unlabelled duplicates."""
-
-NEIGHBOURS = 5
-"""Nearest texts of each that `nearest_pairs` draws from."""
 
 
 class Captions(NamedTuple):
@@ -90,41 +86,6 @@ def caption_triplets(captions: Captions, n: int, model: str | None, seed: int) -
         rows.append(captions.texts[image, [first, second]])
     pairs = np.array(rows, dtype=object)
     return _with_negatives(pairs[pairs[:, 0] != pairs[:, 1]], {}, model, rng)
-
-
-def pairs_of_all_ranks(texts: np.ndarray, n: int, model: str | None, seed: int) -> np.ndarray:
-    """Pair texts with others, from the nearest by ``model`` to the farthest, shape (n, 2).
-
-    Ranks are drawn evenly by their logarithm: near pairs, on which models differ, are as many as
-    far ones.
-    """
-    rng = np.random.default_rng(seed)
-    texts = np.unique(texts.astype(str)).astype(object)
-    points = _unit_points(texts.tolist(), model)
-    firsts = np.resize(rng.permutation(len(texts)), n)
-    ranks = np.exp(rng.uniform(0, np.log(len(texts)), n)).astype(np.intp)
-    ranks = np.clip(ranks, 1, len(texts) - 1)
-    seconds = np.empty(n, dtype=np.intp)
-    for start in range(0, n, 512):
-        block = slice(start, start + 512)
-        near = points[firsts[block]] @ points.T
-        near[np.arange(len(near)), firsts[block]] = np.inf
-        for row, cosines in zip(range(start, n), near, strict=False):
-            seconds[row] = np.argpartition(-cosines, ranks[row])[ranks[row]]
-    return texts[np.column_stack([firsts, seconds])]
-
-
-def nearest_pairs(
-    pairs: np.ndarray, n: int, model: str | None, left_out: set[str], seed: int
-) -> np.ndarray:
-    """Draw n pairs of texts that are near by ``model``, but for these pairs, shape (n, 2)."""
-    texts = np.unique(pairs.astype(str)).astype(object)
-    texts = texts[[text not in left_out for text in texts]]
-    place = {text: row for row, text in enumerate(texts)}
-    known = [[place[a], place[b]] for a, b in pairs.tolist() if a in place and b in place]
-    points = _unit_points(texts.tolist(), model)
-    near, _ = near_pairs(points, NEIGHBOURS, np.reshape(known, (-1, 2)).astype(np.intp))
-    return texts[near[np.random.default_rng(seed).permutation(len(near))[:n]]]
 
 
 def _with_negatives(

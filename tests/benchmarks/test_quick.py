@@ -39,7 +39,7 @@ SLOW = (
     *("accurate", "compatibility", "contexts", "corpus", "duplicates"),
     *("gpu", "intents", "release", "sts", "trust"),
 )
-NO_RUN = {"compare", "tables", "paper_pairs"}
+NO_RUN = {"compare", "tables"}
 NEEDS_TORCH = ("encoders", "sts", "ists", "rcmd_train", "contexts", "gpu")
 
 
