@@ -7,15 +7,10 @@ the upper and the lower row of CLRCMD's Figure 2, without training.
 """
 
 # %%
-# If the environment variable ``FILM_DATA`` is the folder of the benchmarks' data, the pairs are
-# those of the paper, from STS13; otherwise they are generated pairs that differ in the same ways.
-
-import os
-from pathlib import Path
+# The pairs differ in the same ways as those of the paper.
 
 import matplotlib.pyplot as plt
 
-from benchmarks.paper_pairs import find_pairs
 from estimators import RCMDRegressor
 
 pairs = {
@@ -23,10 +18,6 @@ pairs = {
     "neutral": ("Trains to Rome on 25 August", "Trains to Rome on 19 July"),
     "negative": ("A storm closes the harbour", "The council opens a library"),
 }
-sets = Path(os.environ.get("FILM_DATA", "")) / "sts"
-if sets.is_dir():
-    found = find_pairs(sets)
-    pairs = {kind: found[f"CLRCMD, {kind}"][0] for kind in pairs}
 
 # %%
 # Every matrix sums to the similarity above it.
