@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.inputs import check_integer
-from estimators.inspection.explanation_checks import check_keys, checked_context_parts
+from estimators.inspection.explanation_checks import checked_context_parts
 from estimators.inspection.pages.contexts import contexts_html
 from estimators.inspection.printable import printable_text
 from film.contexts import TERMS, combine_terms
@@ -64,10 +64,10 @@ class ContextExplanation:
     Raises
     ------
     TypeError
-        If a text or title is not a string, or a mask does not hold booleans.
+        If a text or title is not a string.
     ValueError
-        If a shape does not fit, a number is not finite, or the sum of the contributions and
-        ``rest`` differs from the similarity by more than 1e-6.
+        If a shape or dtype does not fit, a number is not finite, or the sum of the contributions
+        and ``rest`` differs from the similarity by more than 1e-6.
 
     See Also
     --------
@@ -280,9 +280,8 @@ class ContextExplanation:
         Raises
         ------
         TypeError, ValueError
-            If a key is missing or unknown, or as in the constructor.
+            As in the constructor.
         """
-        check_keys(cls, data)
         return cls(**data)
 
     def __repr__(self) -> str:

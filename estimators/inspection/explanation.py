@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from estimators.inputs import check_integer
 from estimators.inspection.chunk_alignment import ChunkAlignment, find_chunks
-from estimators.inspection.explanation_checks import as_mapping, check_keys, checked_parts
+from estimators.inspection.explanation_checks import as_mapping, checked_parts
 from estimators.inspection.pages.fragment import explanation_html
 from estimators.inspection.printable import printable_text
 from film.tokens import chunk_scores
@@ -60,11 +60,11 @@ class Explanation:
     Raises
     ------
     TypeError
-        If texts, tokens or title are not strings, or a mask does not hold booleans.
+        If texts, tokens or title are not strings.
     ValueError
-        If a shape does not fit, an offset lies outside its text, a number is not finite, or the
-        sum of the contributions (the totals, if some are left out) differs from the similarity
-        by more than 1e-6.
+        If a shape or dtype does not fit, an offset lies outside its text, a number is not finite,
+        or the sum of the contributions (the totals, if some are left out) differs from the
+        similarity by more than 1e-6.
 
     See Also
     --------
@@ -332,9 +332,8 @@ class Explanation:
         Raises
         ------
         TypeError, ValueError
-            If a key is missing or unknown, or as in the constructor.
+            As in the constructor.
         """
-        check_keys(cls, data)
         return cls(**data)
 
     def __repr__(self) -> str:

@@ -84,10 +84,10 @@ def test_texts_without_tokens(shape):
 
 def test_dictionaries_with_other_keys_are_refused():
     data = explanation().to_dict()
-    with pytest.raises(ValueError, match=r"lacks \['text1'\] and has unknown \['heading'\]"):
-        Explanation.from_dict({("heading" if k == "text1" else k): v for k, v in data.items()})
-    with pytest.raises(ValueError, match=r"has unknown \['heading'\]"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'heading'"):
         Explanation.from_dict(data | {"heading": "x"})
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'text1'"):
+        Explanation.from_dict({name: value for name, value in data.items() if name != "text1"})
 
 
 def test_dictionaries_of_required_keys_are_enough():
@@ -147,9 +147,17 @@ def test_texts_cannot_steer_a_terminal():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"contributions": [[1.0]]}, ValueError, r"contributions has shape \(1, 1\).*3 tokens"),
-        ({"contributions": np.zeros((2, 3))}, ValueError, r"contributions has shape \(2, 3\)"),
-        ({"contributions": []}, ValueError, r"contributions has shape \(0,\)"),
+        (
+            {"contributions": [[1.0]]},
+            ValueError,
+            r"shape \(3, 2\), got .* \(1, 1\)",
+        ),
+        (
+            {"contributions": np.zeros((2, 3))},
+            ValueError,
+            r"contributions .* got .* \(2, 3\)",
+        ),
+        ({"contributions": []}, ValueError, r"contributions .* got .* shape \(0,\)"),
         ({"contributions": np.full((3, 2), np.nan)}, ValueError, "must be finite"),
         ({"similarity": np.inf}, ValueError, "must be finite"),
         ({"similarity": 0.440002}, ValueError, "sum to 0.44, but similarity is 0.440002"),
@@ -157,11 +165,15 @@ def test_texts_cannot_steer_a_terminal():
         ({"title": 3}, TypeError, "title is 3"),
         ({"tokens2": "Hello"}, TypeError, "tokens2 is one string"),
         ({"tokens1": ["a", b"b", "c"]}, TypeError, r"tokens1\[1\] is b'b'"),
-        ({"special1": [True]}, ValueError, r"special1 has shape \(1,\), but there are 3"),
-        ({"special2": [0, 1]}, TypeError, "special2 must hold booleans"),
-        ({"offsets1": [(0, 0), (0, 2)]}, ValueError, r"offsets1 has shape \(2, 2\)"),
-        ({"offsets1": []}, ValueError, r"offsets1 has shape \(0, 2\)"),
-        ({"offsets1": np.zeros((3, 0), dtype=int)}, ValueError, r"offsets1 has shape \(3, 0\)"),
+        ({"special1": [True]}, ValueError, r"special1 .* shape \(3,\), got .* \(1,\)"),
+        ({"special2": [0, 1]}, ValueError, "special2 must hold booleans"),
+        ({"offsets1": [(0, 0), (0, 2)]}, ValueError, r"offsets1 .* got .* shape \(2, 2\)"),
+        ({"offsets1": []}, ValueError, r"offsets1 .* got .* shape \(0,\)"),
+        (
+            {"offsets1": np.zeros((3, 0), dtype=int)},
+            ValueError,
+            r"offsets1 .* got .* \(3, 0\)",
+        ),
         ({"offsets2": [(0, 0), (0, 5.5)]}, ValueError, "offsets2 must hold integers"),
         ({"offsets2": [(0, 0), (0, 6)]}, ValueError, r"offsets2\[1\] is \[0, 6\].*5 characters"),
         ({"offsets2": [(0, 0), (-1, 5)]}, ValueError, r"offsets2\[1\] is \[-1, 5\]"),
