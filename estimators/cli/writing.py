@@ -20,7 +20,6 @@ from estimators.cli.tables import (
     FORMATS,
     Table,
     check_library,
-    check_sheet,
     format_of,
     write_table,
 )
@@ -183,27 +182,6 @@ def write_result(
         raise Failure(f"{error}; the result is in {beside}") from error
     if is_file(out):
         note_written(out, f"{number} rows")
-
-
-def check_fits(
-    out: str | None,
-    form: str | None,
-    table: Table,
-    columns: Sequence[str],
-    n_rows: int = 0,
-    *,
-    carries: bool = True,
-) -> None:
-    """Raise before the work where its result cannot be a sheet of Excel.
-
-    ``n_rows`` are known to be in the result, and the table's cells, where it ``carries`` them.
-    """
-    if _chosen_form(out, form, table) == "xlsx":
-        try:
-            check_sheet(columns, n_rows, table.rows if carries else ())
-        except ValueError as error:
-            place = out if is_file(out) else "a workbook"
-            raise Failure(f"the result does not fit into {place}: {error}") from error
 
 
 def _chosen_form(out: str | None, form: str | None, like: Table) -> Any:

@@ -18,7 +18,6 @@ from estimators.cli.options import (
     seed_option,
 )
 from estimators.cli.writing import (
-    check_fits,
     check_places,
     format_option,
     note_written,
@@ -71,7 +70,6 @@ def check(
     check_places({"--out": out, "--html": html}, [pairs])
     labelled = reading.read_labelled_pairs(pairs, text1, text2, label, encoding)
     labelled.check_labels("film check")
-    check_fits(out, form, labelled.table, COLUMNS, n, carries=False)
     found = suspicious_labels(labelled.pairs, labelled.y, random_state=seed)
     note(f"{len(found)} of {len(labelled.y)} labels are suspicious")
     found = replace(

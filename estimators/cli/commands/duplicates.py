@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Any
@@ -24,8 +23,6 @@ from estimators.cli.found.known import (
 from estimators.cli.found.page import match_data, page_data
 from estimators.cli.found.rows import compared_columns, rows_of
 from estimators.cli.found.tables import (
-    GROUP_COLUMNS,
-    PAIR_COLUMNS,
     SOURCES,
     check_carried,
     golden_table,
@@ -52,7 +49,6 @@ from estimators.cli.options import (
 )
 from estimators.cli.tables import Table
 from estimators.cli.writing import (
-    check_fits,
     check_places,
     format_option,
     note_written,
@@ -259,18 +255,8 @@ def duplicates(**given: Any) -> None:
     is_written = options.out is not None or (options.html is None and options.golden is None)
     if options.grouped and is_written:
         check_carried(rows, carried)
-    if options.golden is not None:
-        if SOURCES in rows.columns:
-            raise Failure(f"{rows.source} has a column {SOURCES!r}, as --golden has; rename it")
-        check_fits(options.golden, None, rows, [*rows.columns, SOURCES])
-    if options.grouped or options.keep is not None:
-        columns = [*rows.columns, *(GROUP_COLUMNS if options.grouped else ())]
-        check_fits(options.out, options.form, rows, columns)
-    elif options.budget:
-        most = options.budget
-        if options.against is None:
-            most = min(most, math.comb(len(rows), 2))
-        check_fits(options.out, options.form, rows, PAIR_COLUMNS, most, carries=False)
+    if options.golden is not None and SOURCES in rows.columns:
+        raise Failure(f"{rows.source} has a column {SOURCES!r}, as --golden has; rename it")
     sort_by = options.keep
     if sort_by not in (None, "first", "longest"):
         sort_by = sort_values(rows, sort_by)

@@ -22,7 +22,6 @@ from estimators.cli.options import (
 )
 from estimators.cli.regressors import FolderModel, checked_folder
 from estimators.cli.writing import (
-    check_fits,
     check_places,
     format_option,
     out_option,
@@ -127,7 +126,6 @@ def score(
         raise Failure(
             f"{table.source} already has a column {taken[0]!r}; rename the new one with --as NAME"
         )
-    check_fits(out, form, table, [*table.columns, *added], len(table))
     last: list[Any] | None = None
     if model is None:
         found, kind = finder_of_pairs(texts, encoder, device).score_pairs(texts.tolist())

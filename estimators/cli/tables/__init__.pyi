@@ -1,7 +1,6 @@
 from .cells import escape_formula as escape_formula
 from .reading import read_table as read_table
 from .sheets import check_library as check_library
-from .sheets import check_sheet as check_sheet
 from .stream import Stream as Stream
 from .stream import stream_table as stream_table
 from .table import BINARY_FORMATS as BINARY_FORMATS

@@ -5,10 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import lzma
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -25,11 +22,6 @@ _NOT_READ = {
     b"\x04\x22\x4d\x18": "LZ4",
 }
 """Compressions that are recognised and refused, by the first bytes of a file."""
-# The last three are what zipfile raises of names, fields and offsets that are no such thing.
-_DAMAGED = (
-    *(OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
-    *(IndexError, UnicodeDecodeError, struct.error),
-)
 
 
 def inner_name(name: str) -> str:
@@ -60,13 +52,16 @@ def decompressed(data: bytes, name: str, source: str) -> tuple[bytes, str]:
                 return unpacking(packed, len(data), source).read(), inner_name(name)
         if data.startswith(b"PK\x03\x04"):
             return _only_member(data, name, source)
-    except _DAMAGED as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # zipfile and its like raise many kinds of errors
+        if type(error) is ValueError:
+            raise
         kind = {b"\x1f": "gzipped", b"B": "a bz2 file", b"P": "a zip archive"}[data[:1]]
         raise ValueError(
-            f"{source} is {kind}, but damaged or cut short ({error}); copy it again"
+            f"{source} is {kind}, but encrypted, damaged or cut short ({error}); unpack it first, "
+            "or copy it again"
         ) from error
-    except (RuntimeError, NotImplementedError) as error:
-        raise ValueError(f"{source} is a zip archive, but {error}; unpack it first") from error
     return data, name
 
 

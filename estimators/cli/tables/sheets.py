@@ -170,28 +170,19 @@ def _plain(value: Any) -> Any:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
 
 
-def check_sheet(
-    columns: Sequence[str], n_rows: int = 0, rows: Iterable[Sequence[Any]] = ()
-) -> None:
-    """Raise where a sheet of Excel cannot have so many columns or rows, or a cell of some rows."""
-    for n, most, what in (
-        (len(columns), _MOST_COLUMNS, "columns"),
-        (n_rows, _MOST_ROWS, "rows below its header"),
-    ):
-        if n > most:
-            raise ValueError(f"a sheet of Excel has at most {most:,} {what}; write CSV or Parquet")
-    for place, row in enumerate(rows):
-        for value in row:
-            _excel_cell(value, f"rows[{place}]")
-
-
 def _sheet_cells(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
-    """Give the cells of a sheet, its header first, or raise where Excel cannot hold them."""
-    check_sheet(columns)
+    """Return the cells of a sheet, its header first; raise if Excel cannot hold them."""
+    if len(columns) > _MOST_COLUMNS:
+        raise ValueError(
+            f"a sheet of Excel has at most {_MOST_COLUMNS:,} columns; write CSV or Parquet"
+        )
     cells = [[_excel_cell(name, "columns") for name in columns]]
     for place, row in enumerate(rows):
         if place == _MOST_ROWS:
-            check_sheet(columns, place + 1)
+            raise ValueError(
+                f"a sheet of Excel has at most {_MOST_ROWS:,} rows below its header; write CSV or "
+                "Parquet"
+            )
         cells.append([_excel_cell(value, f"rows[{place}]") for value in row])
     return cells
 

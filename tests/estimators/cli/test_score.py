@@ -168,17 +168,6 @@ def test_texts_of_another_kind_are_warned_of_and_get_scores(shelf):
     assert "p_familiarity" in named.records[0]
 
 
-@pytest.mark.parametrize("rows", [[("a", "b")] * 4, [("a" * 40_000, "b")]], ids=["rows", "cell"])
-def test_a_table_too_large_for_excel_is_refused_before_any_work(shelf, tmp_path, monkeypatch, rows):
-    monkeypatch.setattr("estimators.cli.tables.sheets._MOST_ROWS", 3)
-    monkeypatch.setattr("estimators.pairs.duplicate_probabilities", None)
-    path = write_csv(tmp_path / "t.csv", ["text1", "text2"], rows)
-    for place in (["--out", tmp_path / "t.xlsx"], ["--format", "xlsx"]):
-        message = refused("score", path, "-m", shelf / "model.skops", *place)
-        assert "the result does not fit into" in message and "write CSV or Parquet" in message
-    assert [each.name for each in tmp_path.iterdir()] == ["t.csv"]
-
-
 def test_what_a_pipe_cannot_take_as_excel_is_kept_in_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr("estimators.cli.tables.sheets._MOST_ROWS", 1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "kept"))

@@ -53,16 +53,16 @@ WHOLE = gzip.compress(TEXT.encode() * 50, mtime=0)
     ("name", "data", "message"),
     [
         *(
-            ("own.csv.gz", data, "is gzipped, but damaged or cut short")
+            ("own.csv.gz", data, "is gzipped, but .* damaged or cut short")
             for data in (WHOLE[:-9], WHOLE[:40], WHOLE[:10] + b"\xff" * 20, WHOLE[:-8] + bytes(8))
         ),
-        ("own.zip", packed(b"id\n1\n" * 99, ".zip")[:-30], "zip archive, but damaged"),
-        ("own.bz2", packed(b"id\n1\n" * 99, ".bz2")[:-9], "bz2 file, but damaged"),
+        ("own.zip", packed(b"id\n1\n" * 99, ".zip")[:-30], "zip archive, but .* damaged"),
+        ("own.bz2", packed(b"id\n1\n" * 99, ".bz2")[:-9], "bz2 file, but .* damaged"),
         # The flag says UTF-8, and the first byte of a sequence stands alone.
         (
             "own.csv.zip",
             zipped({"é.csv": "id\n1\n"}).replace("é".encode(), b"\xc3("),
-            "is a zip archive, but damaged",
+            "is a zip archive, but .* damaged",
         ),
     ],
 )
@@ -79,7 +79,7 @@ def test_an_archive_whose_fields_end_early_is_refused_by_name(tmp_path, monkeypa
         raise IndexError("list index out of range")
 
     monkeypatch.setattr(zipfile.ZipFile, "_RealGetContents", broken)
-    with pytest.raises(ValueError, match=r"own\.csv\.zip is a zip archive, but damaged"):
+    with pytest.raises(ValueError, match=r"own\.csv\.zip is a zip archive, but .* damaged"):
         read_table(path)
 
 

@@ -259,27 +259,3 @@ def test_what_does_not_fit_into_a_sheet_is_kept_beside_it(tmp_path):
     assert (tmp_path / "out.xlsx.csv").read_text("utf-8") == "mine"
     (kept,) = tmp_path.glob("out.xlsx-*.csv")
     assert f"the result is in {kept}" in ran.err and len(read_table(kept).rows) == 1
-
-
-@pytest.mark.parametrize(
-    ("limit", "value", "options"),
-    [
-        ("_MOST_COLUMNS", 5, ["--groups"]),
-        ("_MOST_COLUMNS", 1, ["--keep", "first"]),
-        ("_MOST_CHARACTERS", 50, ["--groups"]),
-        ("_MOST_CHARACTERS", 50, ["--keep", "first"]),
-        ("_MOST_COLUMNS", 5, ["--budget", "1"]),
-        ("_MOST_ROWS", 2, ["--budget", "3"]),
-    ],
-)
-def test_what_cannot_fit_into_a_sheet_is_said_before_the_work(
-    limit, value, options, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(f"estimators.cli.tables.sheets.{limit}", value)
-    monkeypatch.setattr("estimators.corpus.DuplicateFinder.fit", None)
-    rows = [[text, "c" * 60] for text in ("tea", "tea", "two")]
-    path = write_csv(tmp_path / "t.csv", ["text", "note"], rows)
-    ran = run("duplicates", path, "--text", "text", "--out", tmp_path / "out.xlsx", *options)
-    assert ran.code == 2
-    assert "the result does not fit into" in ran.err and "write CSV or Parquet" in ran.err
-    assert [each.name for each in tmp_path.iterdir()] == ["t.csv"]
