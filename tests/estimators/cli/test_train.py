@@ -41,16 +41,10 @@ def test_figures_out_of_fold_are_told_and_sober(shelf):
     assert 0.3 < figure(said, "log loss") < 0.75
 
 
-def test_prior_corpus_and_more_duplicates_reach_the_model(shelf, tmp_path):
-    more = write_csv(
-        tmp_path / "more.csv",
-        ["text1", "text2"],
-        [["zebra crossing rule", "rule of zebra crossing"]],
-    )
+def test_prior_and_corpus_reach_the_model(shelf, tmp_path):
     out = tmp_path / "m.skops"
-    arguments = ["--prior", 0.2, "--corpus", shelf / "texts.csv", "--more-duplicates", more]
+    arguments = ["--prior", 0.2, "--corpus", shelf / "texts.csv"]
     table = read_table(shelf / "train.csv")
-    # Names of columns are those of the pairs; the other table keeps its own.
     path = write_csv(tmp_path / "named.csv", ["left", "right", "Label "], table.rows)
     names = ["-1", "left", "-2", "right", "--seed", 3]
     ran = run("train", path, "-m", out, *SMALL, *arguments, *names)
@@ -59,8 +53,6 @@ def test_prior_corpus_and_more_duplicates_reach_the_model(shelf, tmp_path):
     model = load_model(out)
     assert (model.prior, model.random_state, model.cv) == (0.2, 3, 2)
     assert model.corpus == read_table(shelf / "texts.csv").column("text")
-    words = dict(model.members_)["film"][0].vocabulary_
-    assert "zebra" in words
     # With a corpus, all its texts are known: that says nothing about training.
     assert "warning" not in run("evaluate", shelf / "dev.csv", "-m", out).err
 
