@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from estimators.cli.console import note
 
@@ -32,29 +31,8 @@ class FiniteRange(click.FloatRange):
         return "" if self.min is None and self.max is None else super()._describe_range()
 
 
-class FileName(click.ParamType):
-    """The name of a file or folder, which shells complete.
-
-    Parameters
-    ----------
-    kind : {"file", "dir"}, default="file"
-        What is offered: files and folders, or folders alone.
-    """
-
-    name = "text"
-
-    def __init__(self, kind: str = "file") -> None:
-        self._kind = kind
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Leave the names to the shell."""
-        return [CompletionItem(incomplete, type=self._kind)]
-
-
-FILE = FileName()
-FOLDER = FileName("dir")
+FILE = click.Path(readable=False)
+FOLDER = click.Path(file_okay=False, readable=False)
 
 PRIOR = FiniteRange(0, 1, min_open=True, max_open=True)
 """A share of duplicates."""
@@ -206,20 +184,6 @@ device_option = click.option(
     metavar="DEVICE",
     callback=_present,
     help="Device for neural networks: cpu, cuda or cuda:1. Default: a GPU if there is one.",
-)
-
-
-def _note_of_adapt(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value:
-        note("--adapt does nothing any more and will be removed: every pair is looked at by itself")
-
-
-adapt_option = click.option(
-    "--adapt",
-    is_flag=True,
-    hidden=True,
-    expose_value=False,
-    callback=_note_of_adapt,
 )
 
 

@@ -447,7 +447,7 @@ def open_model(path: str, device: str | None = None) -> Any:
 
 
 def load_model(path: str, device: str | None = None) -> Any:
-    """Load a file of `estimators.save_model` with as few imports as possible."""
+    """Load a file of `estimators.save_model`."""
     if path == "-":
         raise click.UsageError("--model - : a model is read from a file, not from standard input")
     from estimators import persistence
@@ -456,25 +456,4 @@ def load_model(path: str, device: str | None = None) -> Any:
         raise click.UsageError(
             f"--model {path} is a folder; give a file, or the folder of film train --accurate"
         )
-    _import_skops()
     return persistence.load_model(path, device=device)
-
-
-def _import_skops() -> None:
-    """Keep skops from importing all of scikit-learn, pytest and torch when it is first imported.
-
-    It asks `sklearn.utils.all_estimators` for the names that it trusts by default, which imports
-    every module of scikit-learn. `estimators.load_model` names what it trusts itself. A library
-    must not do this to the process of its user, who may use skops too; the process of a command is
-    our own.
-    """
-    # skops looks for the module of each ufunc among all that are loaded, in their order.
-    import scipy.special  # noqa: F401
-    import sklearn.utils
-
-    search = sklearn.utils.all_estimators
-    sklearn.utils.all_estimators = lambda *_, **__: []
-    try:
-        import skops.io  # noqa: F401
-    finally:
-        sklearn.utils.all_estimators = search

@@ -36,7 +36,6 @@ from estimators.cli.options import (
     NO_ENCODER,
     POSITIVE_SHARE,
     PRIOR,
-    adapt_option,
     chosen_encoder,
     compared_by_option,
     device_option,
@@ -212,7 +211,6 @@ class _NumberOr(click.ParamType):
 @format_option
 @html_option("Write a page of the groups. Add --out to write the table too.")
 @encoding_option
-@adapt_option
 @device_option
 @quiet_option
 def duplicates(**given: Any) -> None:

@@ -14,7 +14,6 @@ from estimators.cli.figures import Thresholds, as_text, figures, thresholds_of
 from estimators.cli.options import (
     FILE,
     PRIOR,
-    adapt_option,
     device_option,
     html_option,
     label_option,
@@ -67,7 +66,6 @@ IMAGES = (".png", ".svg", ".pdf")
 )
 @out_option
 @report_format_option("table", "json", default="table")
-@adapt_option
 @device_option
 @quiet_option
 def evaluate(

@@ -13,7 +13,6 @@ from estimators.cli.console import examples, progress, quiet_option
 from estimators.cli.general import check_without_model, finder_of_pairs
 from estimators.cli.options import (
     FILE,
-    adapt_option,
     compared_by_option,
     contexts_option,
     device_option,
@@ -67,7 +66,6 @@ PAGE_PAIRS = 1000
     help="Format of the result; jsonl holds all numbers. Default: by the name of --out, else text.",
 )
 @html_option(f"Write a page of the first {PAGE_PAIRS:,} pairs. Add --out to write the text too.")
-@adapt_option
 @device_option
 @quiet_option
 def explain(

@@ -12,7 +12,6 @@ from estimators.cli.general import check_without_model, finder_of_pairs
 from estimators.cli.options import (
     FILE,
     FiniteRange,
-    adapt_option,
     compared_by_option,
     contexts_option,
     device_option,
@@ -61,7 +60,6 @@ from estimators.cli.writing import (
     metavar="NAME",
     help="Name of the column of scores; the decision is then NAME_duplicate.",
 )
-@adapt_option
 @device_option
 @quiet_option
 def score(
@@ -99,7 +97,6 @@ def score(
     classifier: Any = None
     if model is not None and not folder:
         classifier = reading.open_model(model, device)
-    # Loaded after the model: skops loads faster before scikit-learn.
     from estimators.pairs import (
         FEWEST_PAIRS,
         are_unfamiliar,

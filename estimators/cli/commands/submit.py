@@ -14,7 +14,6 @@ from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, progress, quiet_option
 from estimators.cli.options import (
     FILE,
-    adapt_option,
     device_option,
     id_option,
     model_option,
@@ -45,7 +44,6 @@ _PAIRS, _JUDGED = "pairs", "judged"
     required=True,
     help="Where the submission goes, always CSV; - is standard output.",
 )
-@adapt_option
 @device_option
 @quiet_option
 def submit(

@@ -33,49 +33,22 @@ class ScoredTable(NamedTuple):
         return self.pairs[rows], self.scores[rows]
 
 
-def train_surrogate(
-    pairs: str,
-    text1: str | None,
-    text2: str | None,
-    score: str | None,
-    model: str,
-    *,
-    start: str | None,
-    scratch: bool,
-    score_range: tuple[float, float] | None,
-    epochs: float,
-    max_length: int,
-    dtype: str | None,
-    device: str | None,
-    seed: int,
-    cache: str | None,
-    encoding: str | None,
-) -> None:
+def train_surrogate(options: Any) -> None:
     """Train a `SurrogateRegressor` on a table of scored pairs, save it, and report how good it is.
 
     Parameters
     ----------
-    pairs : str
-        A file that film harvest wrote, or a table with a column of scores.
-    text1, text2, score : str or None
-        Its columns.
-    model : str
-        New folder.
-    start : str or None
-        Folder, or name on the hub, of the encoder that is trained.
-    scratch : bool
-        Whether to start from a random encoder with a vocabulary of the training texts.
-    score_range : tuple of (float, float) or None
-        Scores that stand for the cosines 0 and 1.
-    epochs, max_length, dtype, device, seed, cache, encoding
-        As the options of film train.
+    options : namespace
+        The options of film train. ``pairs`` is a file that film harvest wrote, or a table with a
+        column of scores, which ``label`` names.
     """
+    model, cache = options.model, options.cache
     if os.path.exists(model) and (not os.path.isdir(model) or os.listdir(model)):
         raise click.UsageError(f"--model {model} is there already; give a new folder")
-    table = _read(pairs, text1, text2, score, encoding)
+    table = _read(options.pairs, options.text1, options.text2, options.label, options.encoding)
     train, y = table.of("train")
     if len(train) < 2:
-        raise Failure(f"{pairs} has {len(train)} pairs to train on; give some thousand")
+        raise Failure(f"{options.pairs} has {len(train)} pairs to train on; give some thousand")
     # Loaded here: torch takes a second.
     from estimators.contexts import SurrogateRegressor
 
@@ -85,21 +58,22 @@ def train_surrogate(
     leaves(kept if cache is None else f"{kept}; run the same command to continue from {cache}")
     note(f"training on {len(train):,} pairs, {len(held[0]):,} more choose the best weights")
     with tempfile.TemporaryDirectory() as folder:
-        begun: Any = start
-        if scratch:
+        begun: Any = options.start
+        if options.scratch:
             from estimators.encoders import make_encoder
 
-            begun = make_encoder(train.ravel().tolist(), Path(folder, "new"), random_state=seed)
+            texts = train.ravel().tolist()
+            begun = make_encoder(texts, Path(folder, "new"), random_state=options.seed)
         learner = SurrogateRegressor(
             begun,
-            score_range=score_range,
-            epochs=epochs,
-            max_length=max_length,
-            train_max_length=min(max_length, MOST_IN_TRAINING),
-            dtype=dtype,
-            device=device,
+            score_range=options.score_range or None,
+            epochs=1 if options.epochs is None else options.epochs,
+            max_length=options.max_length,
+            train_max_length=min(options.max_length, MOST_IN_TRAINING),
+            dtype=options.dtype,
+            device=options.device,
             checkpoint=cache,
-            random_state=seed,
+            random_state=options.seed,
             verbose=verbosity(),
         )
         learner.fit(train, y, eval_set=eval_set)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -157,34 +158,7 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
 )
 @device_option
 @quiet_option
-def train(
-    pairs: str,
-    text1: str | None,
-    text2: str | None,
-    left: str | None,
-    right: str | None,
-    compare: tuple[str, ...],
-    label: str | None,
-    model: str,
-    corpus: str | None,
-    text: Any,
-    prior: float | None,
-    seed: int,
-    rank: int,
-    folds: int,
-    encoder: str,
-    cache: str | None,
-    accurate: bool,
-    surrogate: bool,
-    start: str | None,
-    scratch: bool,
-    score_range: tuple[float, float] | None,
-    epochs: float | None,
-    max_length: int,
-    dtype: str | None,
-    device: str | None,
-    encoding: str | None,
-) -> None:
+def train(**given: Any) -> None:
     """Learn from a table of PAIRS that are labelled 1 (duplicates) or 0, and save a model.
 
     A pair is two texts, or two records: rows of several columns such as left_name, left_price,
@@ -192,97 +166,64 @@ def train(
 
     Reports on standard error how good the model is on pairs whose questions it has not seen.
     """
-    _check_kind(surrogate, accurate)
-    if surrogate:
-        if cache is not None:
-            _check_folder(cache)
-        train_surrogate(
-            pairs,
-            text1,
-            text2,
-            label,
-            model,
-            start=start,
-            scratch=scratch,
-            score_range=score_range or None,
-            epochs=1 if epochs is None else epochs,
-            max_length=max_length,
-            dtype=dtype,
-            device=device,
-            seed=seed,
-            cache=cache,
-            encoding=encoding,
-        )
+    options = SimpleNamespace(**given)
+    _check_kind(options.surrogate, options.accurate)
+    if options.cache is not None:
+        _check_folder(options.cache)
+    if options.surrogate:
+        train_surrogate(options)
         return
-    if text is not None and corpus is None:
+    if options.text is not None and options.corpus is None:
         raise click.UsageError("--text names a column of --corpus; give that too")
-    folder = accurate and start != NO_ENCODER
-    if folder and os.path.exists(model):
-        raise click.UsageError(f"--model {model} is there already; give a new folder")
-    if folder and folds < 4:
+    folder = options.accurate and options.start != NO_ENCODER
+    if folder and os.path.exists(options.model):
+        raise click.UsageError(f"--model {options.model} is there already; give a new folder")
+    if folder and options.folds < 4:
         raise click.UsageError(
-            f"--folds {folds}: --accurate trains for halves of the folds, two or more in each; "
-            "give 4 or more, or --start none"
+            f"--folds {options.folds}: --accurate trains for halves of the folds, two or more in "
+            "each; give 4 or more, or --start none"
         )
-    check_places({"--model": model}, [pairs, corpus])
+    check_places({"--model": options.model}, [options.pairs, options.corpus])
     kept = "no model was written"
-    if cache is not None:
-        _check_folder(cache)
-        kept += f"; finished folds are in {cache}: run the same command to continue"
+    if options.cache is not None:
+        kept += f"; finished folds are in {options.cache}: run the same command to continue"
     leaves(kept)
-    kinds = reading.compared_kinds(compare)
+    kinds = reading.compared_kinds(options.compare)
     labelled = reading.read_labelled_pairs(
-        pairs, text1, text2, label, encoding, (left, right), columns=list(kinds) or None
+        options.pairs,
+        options.text1,
+        options.text2,
+        options.label,
+        options.encoding,
+        (options.left, options.right),
+        columns=list(kinds) or None,
     )
     labelled.check_labels("training")
     table, _, texts, y, records = labelled
     if records is not None:
         _check_for_records()
-    usable = usable_folds(texts, y, folds, seed)
-    if usable < folds:
+    usable = usable_folds(texts, y, options.folds, options.seed)
+    if usable < options.folds:
         remedy = f"give --folds {usable}" if usable else "two folds are too many already: give"
         raise Failure(
-            f"{table.source}: {len(y)} labelled pairs do not fill --folds {folds} that share no "
-            f"question and hold both labels; {remedy}{' or' if usable else ''} more pairs"
+            f"{table.source}: {len(y)} labelled pairs do not fill --folds {options.folds} that "
+            f"share no question and hold both labels; {remedy}{' or' if usable else ''} more pairs"
         )
-    options: dict[str, Any] = {
-        "rank": rank,
-        "random_state": seed,
-        "cv": folds,
-        "prior": prior,
-        "corpus": _corpus(corpus, text, encoding),
-        "memory": cache,
-        "verbose": verbosity(),
-    }
-    if accurate:
-        options |= {} if epochs is None else {"epochs": epochs}
-        place = None if cache is None else os.path.join(cache, "encodings")
-        options |= {"max_length": max_length, "device": device, "dtype": dtype}
-        classifier = accurate_duplicates(encoder=start, cache=place, **options)
-    elif records is not None:
-        del options["rank"], options["corpus"]
-        given = {name: kind for name, kind in kinds.items() if kind}
-        classifier = record_duplicates(kinds=given or None, **options)
-    else:
-        classifier = fast_duplicates(**options)
-        name = chosen_encoder(encoder, len(set(texts.flat)))
-        if name is not None:
-            classifier.members.append(("cosine", AnyEncoder(name)))
+    classifier = _unfitted(options, len(set(texts.flat)), None if records is None else kinds)
     note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")
     classifier.fit(texts if records is None else records, y)
     if records is not None:
         features: Any = classifier.features_
         compared = ", ".join(f"{name} ({kind})" for name, kind in features.kinds_.items())
         note(f"columns compared: {compared}")
-    files = [os.path.basename(path) for path in (pairs, corpus) if path]
     metadata = {
         "command": "film train",
-        "files": files,
+        "files": [os.path.basename(path) for path in (options.pairs, options.corpus) if path],
         "pairs": len(y),
         "share of duplicates": float(y.mean()),
-        "options": {"rank": rank, "folds": folds, "seed": seed, "accurate": accurate},
+        "options": {name: given[name] for name in ("rank", "folds", "seed", "accurate")},
     }
-    leaves(f"the model is in {model}, without figures out of fold")
+    leaves(f"the model is in {options.model}, without figures out of fold")
     try:
         judged = _out_of_fold(classifier, y)
         note("out of fold, on questions not used in training:\n" + as_text(judged).rstrip())
@@ -290,8 +231,42 @@ def train(
     finally:
         # A fit is not lost with its figures.
         classifier.set_params(memory=None, verbose=0)
-        save_model(classifier, model, metadata=metadata, self_contained=folder)
-    note_written(model, f"a model of {len(y)} pairs")
+        save_model(classifier, options.model, metadata=metadata, self_contained=folder)
+    note_written(options.model, f"a model of {len(y)} pairs")
+
+
+def _unfitted(options: Any, n_texts: int, kinds: dict[str, str] | None) -> Any:
+    """Return the classifier that the options describe; ``kinds`` are those of records' columns."""
+    common: dict[str, Any] = {
+        "random_state": options.seed,
+        "cv": options.folds,
+        "prior": options.prior,
+        "memory": options.cache,
+        "verbose": verbosity(),
+    }
+    if kinds is not None and not options.accurate:
+        named = {name: kind for name, kind in kinds.items() if kind}
+        return record_duplicates(kinds=named or None, **common)
+    common |= {"rank": options.rank, "corpus": None}
+    if options.corpus is not None:
+        table = reading.open_table(options.corpus, options.encoding)
+        common["corpus"] = reading.texts_of(table, options.text)
+    if options.accurate:
+        if options.epochs is not None:
+            common["epochs"] = options.epochs
+        return accurate_duplicates(
+            encoder=options.start,
+            cache=None if options.cache is None else os.path.join(options.cache, "encodings"),
+            max_length=options.max_length,
+            device=options.device,
+            dtype=options.dtype,
+            **common,
+        )
+    classifier = fast_duplicates(**common)
+    name = chosen_encoder(options.encoder, n_texts)
+    if name is not None:
+        classifier.members.append(("cosine", AnyEncoder(name)))
+    return classifier
 
 
 def _check_kind(surrogate: bool, accurate: bool) -> None:
@@ -334,15 +309,7 @@ def _out_of_fold(classifier: Any, y: np.ndarray) -> dict[str, Any]:
     return judged | {"calibration error": calibration_error(y, p)}
 
 
-def _corpus(path: str | None, text: Any, encoding: str | None) -> list[str] | None:
-    if path is None:
-        return None
-    return reading.texts_of(reading.open_table(path, encoding), text)
-
-
 def _check_folder(path: str) -> None:
-    if os.path.exists(path) and not os.path.isdir(path):
-        raise click.UsageError(f"--cache {path} is a file; give a folder, new or empty")
     try:
         os.makedirs(path, exist_ok=True)
     except OSError as error:

@@ -363,8 +363,8 @@ def test_documents_that_cannot_be_learned_from(tmp_path):
     one = tmp_path / "one.md"
     one.write_text("Only one sentence.", encoding="utf-8")
     assert "give longer documents" in refused("contexts", one, *model)
-    for place in (one, tmp_path):
-        assert "is there already; give a new folder" in refused("contexts", one, "-m", place)
+    assert "one.md' is a file" in refused("contexts", one, "-m", one)
+    assert "is there already; give a new folder" in refused("contexts", one, "-m", tmp_path)
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"\xfa broken \x80")
     assert "bad.txt" in refused("contexts", bad, *model)

@@ -161,8 +161,6 @@ def test_texts_of_another_kind_are_warned_of_and_get_scores(shelf):
     assert list(plain.records[0]) == ["text1", "text2", "score", "duplicate", "familiarity"]
     scores = [row["score"] for row in plain.records]
     assert scores[0] > max(scores[1:])
-    adapted = run("score", "-", "-m", shelf / "model.skops", "--adapt", stdin=lines)
-    assert adapted.out == plain.out and "--adapt does nothing any more" in adapted.err
     named = run("score", "-", "-m", shelf / "model.skops", "--as", "p", stdin=lines)
     assert [row["p"] for row in named.records] == scores
     assert "p_familiarity" in named.records[0]
