@@ -14,6 +14,7 @@ from estimators.corpus.found_duplicates import (
     DuplicateGroups,
     DuplicatePairs,
     Matches,
+    PairedRecords,
 )
 from estimators.corpus.growth import Scored, Wanted
 from estimators.corpus.pair_scores import PairScores
@@ -22,9 +23,17 @@ from film.corpus import cut, link_scores, merges_of_rows, missing_pairs, weakest
 from film.judge import one_to_one
 from film.text import copy_key
 
+Columns = tuple[str, ...] | None
+"""Names of the columns of records; None for texts."""
+
 
 def find_pairs(
-    rows: CorpusRows, scores: PairScores, wanted: Wanted, cannot: np.ndarray, verbose: int
+    rows: CorpusRows,
+    scores: PairScores,
+    wanted: Wanted,
+    cannot: np.ndarray,
+    verbose: int,
+    columns: Columns,
 ) -> DuplicatePairs:
     """List the best pairs of rows, except pairs of texts that are known to differ in meaning."""
     found = scores.of_wanted(wanted, cannot, verbose)
@@ -36,14 +45,14 @@ def find_pairs(
     )
     ones = np.ones(len(copies))
     kind = np.concatenate([np.full(len(copies), "copy", dtype=object), found.answers[1][free]])
-    side = rows.ids, rows.texts
     return _ranked(
         pairs,
         np.concatenate([ones, found.scores[free]]),
         kind,
         found,
-        [side] * 2,
+        [_side(rows, scores)] * 2,
         _provenance(scores, found),
+        columns,
     )
 
 
@@ -55,6 +64,7 @@ def match_rows(
     n_neighbors: int,
     verbose: int,
     single: bool,
+    columns: Columns,
 ) -> DuplicatePairs:
     """List the best pairs of new rows, given by texts, ids and blocks, with rows of the corpus."""
     texts, names, blocks = new
@@ -64,14 +74,15 @@ def match_rows(
     bar = found.wanted.lowest if single else found.wanted.bar(found.scores)
     best = np.flatnonzero(found.scores >= bar)
     place, both = rows_of_pairs(found.pairs[best], unit_of, rows.codes)
-    sides = [(names, as_texts(list(map(joined_cells, texts)))), (rows.ids, rows.texts)]
+    ours = names, as_texts(list(map(joined_cells, texts))), as_texts(texts)
     values, kind = found.scores[best[place]], kind[best[place]]
     n_ties = 0
     if single:
         chosen, n_ties = one_to_one(both, values)
         both, values, kind = both[chosen], values[chosen], kind[chosen]
-    provenance = _provenance(scores, found)
-    return _ranked(both, values, kind, found, sides, {**provenance, "n_ties": n_ties})
+    provenance = {**_provenance(scores, found), "n_ties": n_ties}
+    sides = [ours, _side(rows, scores)]
+    return _ranked(both, values, kind, found, sides, provenance, columns)
 
 
 def group_rows(
@@ -155,18 +166,25 @@ def _ranked(
     values: np.ndarray,
     kind: np.ndarray,
     found: Scored,
-    sides: list[tuple[np.ndarray, np.ndarray]],
+    sides: list[tuple[np.ndarray, ...]],
     provenance: dict[str, Any],
+    columns: Columns,
 ) -> DuplicatePairs:
-    """Keep the best pairs, with copies first among equals; sides are ids and texts of each end."""
+    """Keep the best pairs, with copies first among equals; sides are as of `_side`."""
     order = np.lexsort((pairs[:, 1], pairs[:, 0], kind != "copy", -values))
     kept = order[values[order] >= found.wanted.lowest][: found.wanted.most]
     pairs = pairs[kept]
-    ids, texts = (
+    ids, texts, records = (
         np.column_stack([side[part][ends] for side, ends in zip(sides, pairs.T, strict=True)])
-        for part in (0, 1)
+        for part in range(3)
     )
-    return DuplicatePairs(pairs, values[kept], ids, texts, kind[kept], **provenance)
+    both = PairedRecords(columns, records, found.agreement) if columns else None
+    return DuplicatePairs(pairs, values[kept], ids, texts, kind[kept], **provenance, records=both)
+
+
+def _side(rows: CorpusRows, scores: PairScores) -> tuple[np.ndarray, ...]:
+    """Return the id, the text, and the record or text with all cells of each row."""
+    return rows.ids, rows.texts, as_texts(["", *scores.index.texts])[rows.codes + 1]
 
 
 def _provenance(scores: PairScores, found: Scored) -> dict[str, Any]:

@@ -353,7 +353,7 @@ class DuplicateFinder(BaseEstimator):
         rows, scores = self._corpus()
         wanted = checked_limits("find", threshold, budget)
         known = self.known_pairs(None, cannot_link)
-        return find_pairs(rows, scores, wanted, known.cannot, self.verbose)
+        return find_pairs(rows, scores, wanted, known.cannot, self.verbose, self._columns)
 
     def match(
         self,
@@ -397,9 +397,9 @@ class DuplicateFinder(BaseEstimator):
         new = checked_rows(texts, None, self._columns, scores.index.encoder)[0]
         names = checked_ids(ids, len(new), [])
         numbers = rows.block_numbers(checked_blocks(blocks, len(new)), len(new))
-        return match_rows(
-            rows, scores, wanted, (new, names, numbers), self.n_neighbors, self.verbose, one_to_one
-        )
+        asked = new, names, numbers
+        limits = self.n_neighbors, self.verbose, one_to_one
+        return match_rows(rows, scores, wanted, asked, *limits, self._columns)
 
     def groups(
         self,

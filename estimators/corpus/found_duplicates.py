@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from estimators.inputs import column_names, is_missing
+from estimators.corpus.general_scores import AgreementScores
+from estimators.inputs import CELL_END, column_names, is_missing
 from film.judge import ExpectedPrecision
 
 
@@ -33,6 +34,34 @@ class _Table:
                 "to_frame() needs pandas: pip install pandas, or use rows()"
             ) from error
         return pandas.DataFrame(self.rows(), columns=self._columns())
+
+
+@dataclass(frozen=True, eq=False)
+class PairedRecords:
+    """Both records of each pair, column by column.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the columns.
+    texts : ndarray of object, shape (n, 2)
+        Records as texts, whose cells are separated by U+001F.
+    agreement : AgreementScores or None
+        What columns add to general scores; None with a classifier.
+    """
+
+    columns: tuple[str, ...]
+    texts: np.ndarray
+    agreement: AgreementScores | None = None
+
+    def cells(self) -> np.ndarray:
+        """Return the cells, an array of object of shape (n, 2, n_columns)."""
+        split = [text.split(CELL_END) for text in self.texts.ravel().tolist()]
+        return np.array(split, dtype=object).reshape(-1, 2, len(self.columns))
+
+    def effects(self) -> dict[str, np.ndarray]:
+        """Return what each column adds to the log-odds of each pair; empty with a classifier."""
+        return {} if self.agreement is None else self.agreement.of_columns(*self.texts.T.tolist())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +102,8 @@ class DuplicatePairs(_Table):
         scores. Copies do not count.
     n_ties : int
         With ``one_to_one``, the number of pairs whose rows have another pair of the same score.
+    records : PairedRecords or None
+        Cells and the effects of columns, if the rows are records.
     """
 
     pairs: np.ndarray
@@ -88,6 +119,7 @@ class DuplicatePairs(_Table):
     threshold: float = 0.0
     expected: ExpectedPrecision | None = None
     n_ties: int = 0
+    records: PairedRecords | None = None
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -95,20 +127,32 @@ class DuplicatePairs(_Table):
     def __repr__(self) -> str:
         return f"<DuplicatePairs: {len(self)} pairs by {self.score_name}, {self.index} index>"
 
+    def names_of_sides(self) -> list[str]:
+        """Return text1 and text2, or of records left_name, right_name and so on for each column."""
+        if self.records is None:
+            return ["text1", "text2"]
+        return [f"{side}_{name}" for name in self.records.columns for side in ("left", "right")]
+
+    def sides(self) -> list[list[str]]:
+        """Return both texts of each pair, or both cells of each column, side by side."""
+        if self.records is None:
+            return self.texts.tolist()
+        cells = self.records.cells().transpose(0, 2, 1)
+        return cells.reshape(-1, 2 * len(self.records.columns)).tolist()
+
     def _columns(self) -> list[str]:
-        return ["id1", "id2", self.score_name, "kind", "text1", "text2"]
+        return ["id1", "id2", self.score_name, "kind", *self.names_of_sides()]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one dictionary per pair: id1, id2, score, kind, text1, text2."""
+        """Return one dictionary per pair: id1, id2, score, kind, and both sides.
+
+        They are text1 and text2, or of records left_name, right_name and so on for each column.
+        """
+        names = self._columns()
+        ids, scores, kinds = self.ids.tolist(), self.scores.tolist(), self.kind.tolist()
         return [
-            {"id1": a, "id2": b, self.score_name: score, "kind": kind, "text1": s, "text2": t}
-            for (a, b), score, kind, (s, t) in zip(
-                self.ids.tolist(),
-                self.scores.tolist(),
-                self.kind.tolist(),
-                self.texts.tolist(),
-                strict=True,
-            )
+            dict(zip(names, (*both, score, kind, *sides), strict=True))
+            for both, score, kind, sides in zip(ids, scores, kinds, self.sides(), strict=True)
         ]
 
 

@@ -63,6 +63,11 @@ class AgreementScores:
             self.weights = separating_column_weights(levels, both) or one
         return log_odds_with_columns(general, self.weights, levels)
 
+    def of_columns(self, first: Sequence[str], second: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return what each column adds to the log-odds of pairs of records."""
+        effects = self.effects((first, second), 0.0, np.empty((len(first), 0)))[1]
+        return dict(zip(self._evidence.kinds, effects.T, strict=True))
+
     def effects(
         self, texts: tuple[Sequence[str], Sequence[str]], start: float, general: np.ndarray
     ) -> tuple[float, np.ndarray]:

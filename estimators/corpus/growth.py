@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from estimators.corpus.general_scores import AgreementScores
 from film.judge import ExpectedPrecision
 
 MOST_GROWN = 200_000
@@ -67,6 +68,8 @@ class Scored:
         Which of the pairs to list.
     expected : ExpectedPrecision or None
         How the lowest score was estimated.
+    agreement : AgreementScores or None
+        What the columns of records add to the scores.
     """
 
     pairs: np.ndarray
@@ -75,6 +78,7 @@ class Scored:
     n_cut: int = 0
     wanted: Wanted = field(default_factory=lambda: Wanted(0))
     expected: ExpectedPrecision | None = None
+    agreement: AgreementScores | None = None
 
     @property
     def scores(self) -> np.ndarray:

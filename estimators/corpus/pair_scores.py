@@ -145,6 +145,7 @@ class PairScores:
                 return self.of_more(pairs, found.prior, verbose)
 
             found.grow(self.index.others(), self.index.others, ask, left_out=left_out)
+        found.agreement = getattr(self._general, "columns", None)
         return found
 
     def _settle(self, found: Scored, wanted: Wanted, points: np.ndarray, **kinds: bool) -> None:
@@ -260,6 +261,7 @@ class PairScores:
             nothing = np.empty((0, 2), dtype=np.intp)
             found.grow(near, asked.nearest, ask, left_out=nothing)
         found.pairs = found.pairs - offset
+        found.agreement = getattr(general, "columns", None)
         return found, found.answers[1]
 
 

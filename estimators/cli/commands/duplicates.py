@@ -216,7 +216,8 @@ class _NumberOr(click.ParamType):
 def duplicates(**given: Any) -> None:
     """Find rows of a TABLE that mean the same, without labels or with a model of film train.
 
-    Pairs are a table of id1, id2, score, kind, text1, text2. The kind is copy (equal but for case,
+    Pairs are a table of id1, id2, score, kind, text1, text2; of records compared by column, it has
+    left_name, right_name and so on in place of the texts. The kind is copy (equal but for case,
     white space and Unicode form), spelling (equal but for spelling and format), similar, or what
     little differs: "differs in" number, code, unit, negation, opposite, choice (such as a colour)
     or order. Groups are a table of group, id, score (of the last merge), weakest (score of its
@@ -348,7 +349,7 @@ def duplicates(**given: Any) -> None:
             data = match_data(found, lowest, len(rows))
             title = f"Rows of {PurePath(rows.source).name} in {PurePath(options.against).name}"
         else:
-            data = page_data(finder, lowest, linkage, **constraints)
+            data = page_data(finder, lowest, linkage, **constraints, cells=records.cells)
             title = f"Duplicates in {PurePath(rows.source).name}"
         data["notes"] += estimates
         write_page(duplicates_page(data, title=title), options.html)

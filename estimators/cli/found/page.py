@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,14 @@ def page_data(
     linkage: str,
     must_link: Any = (),
     cannot_link: Any = (),
+    cells: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """Collect groups, scores and word alignments for `estimators.inspection.duplicates_page`.
 
     They are of all texts that are in a pair or group at half of ``threshold``, to which the slider
-    goes down; copies are one entry. Words are aligned in the best `ALIGNED_PAIRS` pairs. The other
-    arguments are those of `DuplicateFinder.groups`.
+    goes down; copies are one entry. Words are aligned in the best `ALIGNED_PAIRS` pairs. Records
+    have ``cells``, the values of each column, and what each column adds, in place of alignments.
+    The other arguments are those of `DuplicateFinder.groups`.
     """
     lowest = threshold / 2
     groups = finder.groups(lowest, linkage=linkage, must_link=must_link, cannot_link=cannot_link)
@@ -35,17 +38,23 @@ def page_data(
     texts: list[dict[str, Any]] = []
     of_row: dict[int, int] = {}
     for row in rows:
-        text, name = finder.texts_[row], str(finder.ids_[row])
+        name = str(finder.ids_[row])
         of_row[row] = place.setdefault(int(finder.codes_[row]), len(texts))
-        if of_row[row] == len(texts):
-            texts.append({"id": name, "text": text, "copies": []})
-        else:
+        if of_row[row] < len(texts):
             texts[of_row[row]]["copies"].append(name)
-    similar = found.kind != "copy"
+        elif cells is None:
+            texts.append({"id": name, "text": finder.texts_[row], "copies": []})
+        else:
+            values = [column[row] for column in cells.values()]
+            texts.append({"id": name, "cells": values, "copies": []})
+    similar = np.flatnonzero(found.kind != "copy")
     pairs = [(of_row[a], of_row[b]) for a, b in found.pairs[similar].tolist()]
-    aligned, tokens = _alignments(finder, pairs[:ALIGNED_PAIRS], texts)
+    by_column, effect_of = _effects(found)
+    aligned, tokens = {}, {}
+    if cells is None:
+        aligned, tokens = _alignments(finder, pairs[:ALIGNED_PAIRS], texts)
     notes = [f"Groups by {linkage} link of {found.score_name}. Exact copies are one entry."]
-    if len(pairs) > ALIGNED_PAIRS:
+    if cells is None and len(pairs) > ALIGNED_PAIRS:
         notes.append(f"Words are aligned in the {ALIGNED_PAIRS} pairs with the best scores.")
     return {
         "score_name": found.score_name,
@@ -54,11 +63,10 @@ def page_data(
         "texts": texts,
         "merges": _merges(groups.merges, len(finder.texts_), of_row, len(texts)),
         "pairs": [
-            (*pair, score, *_difference(kind))
-            for pair, score, kind in zip(
-                pairs, found.scores[similar].tolist(), found.kind[similar].tolist(), strict=True
-            )
+            (*pair, *_answer(found, place), *effect_of[place : place + 1])
+            for pair, place in zip(pairs, similar.tolist(), strict=True)
         ],
+        **by_column,
         "alignments": aligned,
         "tokens": tokens,
         "notes": notes,
@@ -75,15 +83,17 @@ def match_data(found: Any, threshold: float, n_rows: int) -> dict[str, Any]:
     texts: list[dict[str, Any]] = []
     first: dict[int, int] = {}
     pairs: list[tuple[Any, ...]] = []
+    by_column, effect_of = _effects(found)
+    cells = None if found.records is None else found.records.cells()
     by_row = np.argsort(found.pairs[:, 0], kind="stable")
     for place in by_row.tolist():
         new = int(found.pairs[place, 0])
         if new not in first:
             first[new] = len(texts)
-            texts.append(_entry(found, place, 0))
-        score, kind = float(found.scores[place]), found.kind[place]
-        pairs.append((first[new], len(texts), score, *_difference(kind)))
-        texts.append(_entry(found, place, 1))
+            texts.append(_entry(found, cells, place, 0))
+        answer = *_answer(found, place), *effect_of[place : place + 1]
+        pairs.append((first[new], len(texts), *answer))
+        texts.append(_entry(found, cells, place, 1))
     merges = []
     node = {place: place for place in first.values()}
     for new, old, score, *_ in sorted(pairs, key=lambda pair: -pair[2]):
@@ -96,18 +106,39 @@ def match_data(found: Any, threshold: float, n_rows: int) -> dict[str, Any]:
         "texts": texts,
         "merges": merges,
         "pairs": pairs,
+        **by_column,
         "notes": ["Each group is a new row, first, with the known rows that it matches."],
         "n_rows": n_rows,
         "across": True,
     }
 
 
-def _difference(kind: str) -> list[str]:
-    return [kind] if kind.startswith("differs") else []
+def _answer(found: Any, place: int) -> tuple[float, str]:
+    """Return the score of a pair, and its kind if little else differs."""
+    kind = found.kind[place]
+    return float(found.scores[place]), kind if kind.startswith("differs") else ""
 
 
-def _entry(found: Any, place: int, side: int) -> dict[str, Any]:
-    return {"id": str(found.ids[place, side]), "text": found.texts[place, side], "copies": []}
+def _effects(found: Any) -> tuple[dict[str, Any], list[int]]:
+    """Return columns and the different effects of their agreement, and which each pair has."""
+    if found.records is None:
+        return {}, []
+    none = np.zeros(len(found))
+    effects = found.records.effects()
+    names = list(found.records.columns)
+    table = np.array([effects.get(name, none) for name in names]).T.round(3)
+    different, effect_of = np.unique(table, axis=0, return_inverse=True)
+    keys = {"columns": names}
+    if effects:
+        return keys | {"effects": different.tolist()}, effect_of.ravel().tolist()
+    return keys, []
+
+
+def _entry(found: Any, cells: Any, place: int, side: int) -> dict[str, Any]:
+    content = {"text": found.texts[place, side]}
+    if cells is not None:
+        content = {"cells": cells[place, side].tolist()}
+    return {"id": str(found.ids[place, side]), **content, "copies": []}
 
 
 def _merges(

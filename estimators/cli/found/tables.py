@@ -29,17 +29,12 @@ def check_carried(table: Table, carried: list[str]) -> None:
 
 def pair_table(found: Any) -> Result:
     """Return one row per pair."""
+    ids, scores, kinds = found.ids.tolist(), found.scores.tolist(), found.kind.tolist()
     rows = (
-        [*ids, score, kind, *texts]
-        for ids, score, kind, texts in zip(
-            found.ids.tolist(),
-            found.scores.tolist(),
-            found.kind.tolist(),
-            found.texts.tolist(),
-            strict=True,
-        )
+        [*both, score, kind, *sides]
+        for both, score, kind, sides in zip(ids, scores, kinds, found.sides(), strict=True)
     )
-    return PAIR_COLUMNS, rows
+    return [*PAIR_COLUMNS[:4], *found.names_of_sides()], rows
 
 
 def group_table(groups: Any, table: Table, carried: list[str]) -> Result:

@@ -31,14 +31,19 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
             Lowest threshold for which ``merges`` is complete.
         texts : list of dict
             One per distinct text: ``id`` (str), ``text`` (str) and ``copies`` (ids of its
-            exact copies, list of str).
+            exact copies, list of str). Records have ``cells`` (list of str) in place of ``text``.
         merges : list of (a, b, score)
             A hierarchical clustering in order of decreasing score. A node below
             n = ``len(texts)`` is a text, node n + i is the i-th merge. The groups at threshold t
             use the merges with ``score >= t``.
-        pairs : list of (i, j, score) or (i, j, score, kind)
+        pairs : list of (i, j, score), (i, j, score, kind) or (i, j, score, kind, k)
             Scores of compared texts, each pair at most once, with i and j in any order. A kind,
-            such as "differs in number", is shown next to the score.
+            such as "differs in number", is shown next to the score unless it is empty; k is a
+            place in ``effects``.
+        columns : list of str, optional
+            Names of the columns of records.
+        effects : list of list of float, optional
+            What each column adds to the log-odds; pairs with the same numbers share them.
         alignments : dict, optional
             ``"i,j"`` to a list of (k, l, contribution): token k of text i and token l of
             text j.
@@ -93,10 +98,11 @@ def duplicates_page(data: Mapping[str, Any], *, title: str = "Duplicates") -> st
     >>> html.startswith("<!doctype html>"), "://" in html
     (True, False)
     """
-    defaults = {"alignments": {}, "tokens": {}, "notes": []}
+    defaults = {"alignments": {}, "tokens": {}, "notes": [], "columns": [], "effects": []}
     content = defaults | dict(data)
     # Decisions made in the browser belong to these texts in this order.
-    texts = json.dumps([[entry["id"], entry["text"]] for entry in content["texts"]])
+    shown = [[each["id"], each.get("cells") or each["text"]] for each in content["texts"]]
+    texts = json.dumps(shown)
     content["key"] = hashlib.sha256(texts.encode()).hexdigest()
     return _page("duplicates", content, title)
 

@@ -37,7 +37,11 @@ def test_all_columns_but_ids_are_compared_and_kinds_are_told(shelf):
     given = frame.drop(columns="id")
     expected = DuplicateFinder().fit(given, frame.id.tolist()).find()
     assert [float(row["score"]) for row in ran.rows] == pytest.approx(expected.scores, abs=1e-4)
-    assert "  " not in ran.rows[0]["text1"]
+    by_id = frame.set_index("id")
+    for row in ran.rows:
+        for side, name in (("left", row["id1"]), ("right", row["id2"])):
+            cells = [row[f"{side}_{column}"] for column in given]
+            assert cells == by_id.loc[name].tolist()
 
 
 def test_named_columns_and_kinds(shelf):

@@ -131,6 +131,29 @@ def test_explanations_name_what_each_column_adds():
     assert explanation.effects["column name"] > 0
 
 
+def test_pairs_show_both_records_by_column():
+    frame, _ = people(200, seed=4)
+    frame["note"] = frame.name.where(frame.index < 3)
+    finder = DuplicateFinder(compare=["town", "name", "born"]).fit(frame)
+    found = finder.find()
+    table = found.to_frame()
+    assert table.columns.tolist()[4:] == [
+        *("left_town", "right_town", "left_name", "right_name", "left_born", "right_born")
+    ]
+    for side, rows in zip(("left", "right"), found.pairs.T, strict=True):
+        for column in ("town", "name", "born"):
+            assert table[f"{side}_{column}"].tolist() == frame[column].iloc[rows].tolist()
+    effects = found.records.effects()
+    for number, explanation in enumerate(finder.explain(found.pairs.tolist())):
+        of_columns = {name: effect[number] for name, effect in effects.items()}
+        assert of_columns == pytest.approx(
+            {name: explanation.effects[f"column {name}"] for name in ("town", "name", "born")}
+        )
+    nothing = finder.find(threshold=1.0)
+    assert not len(nothing) and nothing.to_frame().columns.tolist() == table.columns.tolist()
+    assert DuplicateFinder().fit(["a", "a"]).find().records is None
+
+
 def test_an_encoder_reads_cells_apart():
     class Words:
         def encode(self, texts, **_):

@@ -301,6 +301,106 @@ def test_hostile_texts_show_as_texts(browser, hostile_texts):
     assert browser.one(".notes").is_displayed()
 
 
+def records(rows, columns, **more):
+    """Records of one group, in which each is paired with the first; effects by place."""
+    return {
+        "score_name": "score",
+        "threshold": 0.5,
+        "lowest": 0.5,
+        "columns": columns,
+        "texts": [{"id": f"r{i}", "cells": row, "copies": []} for i, row in enumerate(rows)],
+        "merges": [(0 if i == 1 else len(rows) + i - 2, i, 0.9) for i in range(1, len(rows))],
+        "pairs": [(0, i, 0.9, "", i - 1) for i in range(1, len(rows))],
+    } | more
+
+
+def table_of(browser, member):
+    """Cells of a table of two records: text, sign, strength and whether both are the same."""
+    return browser.run(
+        "return [...arguments[0].querySelectorAll('tr')].map((row) => [...row.children].map((cell)"
+        " => [cell.textContent, cell.dataset.sign ?? '',"
+        " parseFloat(cell.style.getPropertyValue('--strength')) || 0, cell.className]))",
+        member,
+    )
+
+
+def test_records_show_side_by_side_with_what_each_column_adds(browser):
+    rows = [["Ann Lee", "1980", "Ulm"], ["Lee, Ann", "1980", ""], ["Ann Leeds", "1981", "Ulm"]]
+    effects = [[1.5, 3.0, 0.0], [-0.6, -1.2, 0.3]]
+    browser.open(duplicates_page(records(rows, ["name", "born", "town"], effects=effects)))
+    browser.click(".group summary")
+    first, second, third = browser.all(".member")
+    assert browser.one(".text", first).text == "Ann Lee 1980 Ulm"
+    assert not browser.all("table", first)
+    head, *shown = table_of(browser, second)
+    assert [cell[0] for cell in head] == ["", "r0", "r1", "Adds"]
+    # Values that differ come first; 3 is the largest effect, whose strength is 100 %.
+    assert shown == [
+        [
+            ["name", "+", 60, ""],
+            ["Ann Lee", "", 0, ""],
+            ["Lee, Ann", "", 0, ""],
+            ["+1.500", "+", 60, "score"],
+        ],
+        [["town", "", 0, ""], ["Ulm", "", 0, ""], ["", "", 0, ""], ["0.000", "", 0, "score"]],
+        [
+            ["born", "+", 100, ""],
+            ["1980", "", 0, "same"],
+            ["1980", "", 0, "same"],
+            ["+3.000", "+", 100, "score"],
+        ],
+    ]
+    _, *shown = table_of(browser, third)
+    assert [row[0][:3] for row in shown] == [
+        ["name", "-", 36],
+        ["born", "-", 52],
+        ["town", "+", 28],
+    ]
+    assert shown[1][3][0] == "\u22121.200"
+    browser.all(".compare")[0].click()
+    shown = table_of(browser, browser.all(".member")[2])
+    # These two were not compared.
+    assert {cell[1] for row in shown for cell in row} == {""} and shown[0][3][0] == ""
+    reader = csv.reader(StringIO(browser.download()))
+    assert list(reader)[:3] == [
+        ["group", "id", "name", "born", "town", "score"],
+        ["1", "r0", *rows[0], ""],
+        ["1", "r1", *rows[1], "0.9"],
+    ]
+
+
+def test_hostile_records_show_as_texts(browser, hostile_texts):
+    hostile = hostile_texts[:-1]
+    page = records([hostile, hostile[::-1]], hostile, effects=[[0.1] * len(hostile)])
+    browser.open(duplicates_page(page))
+    browser.click(".group summary")
+    shown = [[cell[0] for cell in row] for row in table_of(browser, browser.one("table"))[1:]]
+    assert {name: cell for name, cell, *_ in shown[:-1]}.items() >= {
+        name: name for name in hostile[:-1]
+    }.items()
+    assert not browser.all("main img, main a, main script")
+    browser.narrow(390)
+    assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_ten_thousand_pairs_of_records_open_at_once(browser):
+    n = 10_000
+    page = records([["Ann", "1980"]] * 2, ["name", "born"], effects=[[1.0, 2.0], [0.0, -1.0]])
+    page["texts"] = [
+        {"id": f"r{i}", "cells": [f"Ann Lee {i // 2}", f"{1900 + i % 97}"], "copies": []}
+        for i in range(2 * n)
+    ]
+    page["merges"] = [(2 * i, 2 * i + 1, 0.9) for i in range(n)]
+    page["pairs"] = [(2 * i, 2 * i + 1, 0.9, "", i % 2) for i in range(n)]
+    html = duplicates_page(page)
+    # Two records of 50 characters, a merge and a pair of 30, each once, and the page itself.
+    assert len(html) < 165 * n
+    browser.open(html)
+    assert browser.counts() == [2 * n, n, n]
+    browser.click("#open-all")
+    assert len(browser.all(".member table")) == 100
+
+
 def test_what_has_no_shape_is_replaced(browser):
     browser.open(duplicates_page(chained(["nul\0here \x1b[31m", "lone \ud83d and \udc00"])))
     browser.click(".group summary")

@@ -6,6 +6,8 @@ import time
 from contextlib import contextmanager
 from io import StringIO
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from estimators import DuplicateFinder
@@ -147,3 +149,44 @@ def test_13_the_page_of_two_tables_shows_each_new_row_with_its_matches(browser):
 def nothing_stored(browser):
     browser.open(duplicates_page(data()))
     browser.run("localStorage.clear()")
+
+
+def test_decisions_on_records_are_labels_by_column(browser, tmp_path):
+    names = ["anna adler", "ben graf", "carla jung", "dora lang"]
+    rows = [[f"p{i}", name, 1980 + i % 4] for i, name in enumerate(names)]
+    rows += [[f"q{i}", name.replace("a", "e", 1), 1980 + i % 4] for i, name in enumerate(names)]
+    (tmp_path / "tables").mkdir()
+    table = write_csv(tmp_path / "tables" / "people.csv", ["id", "name", "born"], rows)
+    page = tmp_path / "people.html"
+    ran = run("duplicates", table, "--threshold", 0.1, "--html", page)
+    assert ran.code == 0, ran.err
+    browser.driver.get(page.as_uri())
+    browser.settle()
+    browser.click("#open-all")
+    assert browser.texts("table.columns tr:nth-child(2) th")[0] == "name"
+    judge(browser, 0, 0)
+    file = downloaded(browser)
+    (row,) = csv.DictReader(file.read_text("utf-8").splitlines())
+    sides = ["left_name", "right_name", "left_born", "right_born"]
+    assert list(row) == ["id1", "id2", *sides, "label"]
+    given = {cells[0]: cells for cells in rows}
+    assert [row[name] for name in sides[::2]] == [str(cell) for cell in given[row["id1"]][1:]]
+    before = run("duplicates", table, "--threshold", 0.1)
+    after = run("duplicates", table, "--threshold", 0.1, "--not-same", file)
+    pairs = [{(each["id1"], each["id2"]) for each in ran.rows} for ran in (before, after)]
+    assert pairs[0] - pairs[1] == {(row["id1"], row["id2"])}
+
+
+def test_matches_of_records_show_by_column(browser):
+    old = pd.DataFrame({"name": ["Ann Lee", "Bo Li", "Cy Ho"], "born": ["1980", "1975", "1966"]})
+    new = pd.DataFrame({"name": ["Lee, Ann"], "born": ["1980"]})
+    found = DuplicateFinder().fit(old, beside=new).match(new, budget=1)
+    data = match_data(found, 0.1, 1)
+    assert data["columns"] == ["name", "born"] and "alignments" not in data
+    (pair,), effects = data["pairs"], found.records.effects()
+    np.testing.assert_allclose(
+        data["effects"][pair[4]], [effects["name"][0], effects["born"][0]], atol=0.001
+    )
+    browser.open(duplicates_page(data))
+    browser.click(".group summary")
+    assert browser.texts("table.columns tr:nth-child(2) .text") == ["Lee, Ann", "Ann Lee"]

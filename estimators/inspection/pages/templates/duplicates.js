@@ -1,10 +1,17 @@
-const { texts, merges, pairs } = data;
+const { texts, merges, pairs, columns } = data;
+const fields = columns.length ? columns : ["text"];
+for (const entry of texts) {
+  entry.text ??= entry.cells.filter((cell) => cell.trim()).join(" ");
+  entry.cells ??= [entry.text];
+}
 const n = texts.length;
 const MEMBERS = 100;
 const ALIGNED = Object.keys(data.alignments).length > 0;
 const key = (i, j) => (i < j ? i * n + j : j * n + i);
 const directScores = new Map(pairs.map(([i, j, score]) => [key(i, j), score]));
 const differences = new Map(pairs.filter((pair) => pair[3]).map(([i, j, , kind]) => [key(i, j), kind]));
+const effects = new Map(pairs.filter((pair) => pair.length > 4).map(([i, j, , , k]) => [key(i, j), data.effects[k]]));
+const mostOfAColumn = largest(data.effects.map(largest));
 const size = (i) => 1 + texts[i].copies.length;
 const total = data.n_rows ?? texts.reduce((sum, _, i) => sum + size(i), 0);
 
@@ -126,6 +133,28 @@ function paint(block, words) {
   });
 }
 
+// Two records, one row per column; what differs comes first.
+function columnTable(reference, i) {
+  const sides = [texts[reference], texts[i]];
+  const added = effects.get(key(reference, i));
+  const head = element("tr", {}, element("td"), ...sides.map(({ id }) => element("th", { scope: "col", dir: "auto" }, visible(id))));
+  head.append(element("th", { scope: "col" }, added ? "Adds" : ""));
+  const rows = columns.map((name, place) => {
+    const cells = sides.map((side) => side.cells[place]);
+    const same = cells[0] === cells[1];
+    const heading = element("th", { scope: "row", dir: "auto" }, visible(name));
+    const values = cells.map((cell) => {
+      const { holder } = textBlock(cell, { class: "text" }, (block, shown) => block.replaceChildren(shown));
+      return element("td", same ? { class: "same" } : {}, holder);
+    });
+    const effect = element("td", { class: "score" }, added ? signed(added[place]) : "");
+    if (added) [heading, effect].forEach((node) => shade(node, added[place], mostOfAColumn));
+    return { same, row: element("tr", {}, heading, ...values, effect) };
+  });
+  rows.sort((a, b) => a.same - b.same);
+  return element("table", { class: "columns" }, head, ...rows.map(({ row }) => row));
+}
+
 function memberText(i) {
   return textBlock(texts[i].text, { class: "text" }, (block, ...folded) => {
     block.folded = folded;
@@ -181,10 +210,11 @@ function showJudged() {
 }
 
 function labelRows() {
-  const rows = [["id1", "id2", "text1", "text2", "label"]];
+  const names = columns.length ? columns.flatMap((name) => [`left_${name}`, `right_${name}`]) : ["text1", "text2"];
+  const rows = [["id1", "id2", ...names, "label"]];
   for (const [pair, label] of judged) {
     const [one, other] = [texts[Math.floor(pair / n)], texts[pair % n]];
-    rows.push([one.id, other.id, one.text, other.text, label]);
+    rows.push([one.id, other.id, ...fields.flatMap((_, place) => [one.cells[place], other.cells[place]]), label]);
   }
   return rows;
 }
@@ -227,7 +257,8 @@ function memberList(group, reference = group.members[0]) {
   const members = [reference, ...group.members.filter((i) => i !== reference)];
   let first = null;
   const entry = (i) => {
-    const { block, holder } = memberText(i);
+    const inTable = columns.length && i !== reference;
+    const { block, holder } = inTable ? { holder: element("div", { class: "body" }, columnTable(reference, i)) } : memberText(i);
     if (texts[i].copies.length) holder.append(copiesOf(i));
     const id = element("span", { class: "id", dir: "auto" }, visible(texts[i].id));
     const item = element("li", { class: "member" }, id, holder, scoreLabel(reference, i));
@@ -246,6 +277,7 @@ function memberList(group, reference = group.members[0]) {
       choices.append(compared);
     }
     item.append(choices);
+    if (inTable) return item;
     item.setAttribute("tabindex", "0");
     const show = () => {
       const [ofFirst, ofThis] = shared(reference, i);
@@ -351,12 +383,12 @@ function groupEntry(group) {
 }
 
 function groupRows(groups) {
-  const rows = [["group", "id", "text", "score"]];
+  const rows = [["group", "id", ...fields, "score"]];
   groups.forEach((group, number) => {
     const [reference] = group.members;
     for (const i of group.members) {
       const score = directScores.get(key(reference, i)) ?? "";
-      for (const id of [texts[i].id, ...texts[i].copies]) rows.push([number + 1, id, texts[i].text, score]);
+      for (const id of [texts[i].id, ...texts[i].copies]) rows.push([number + 1, id, ...texts[i].cells, score]);
     }
   });
   return rows;
@@ -415,8 +447,9 @@ slider.max = Math.ceil(highest * 100 - 1e-9);
 number.min = written(data.lowest);
 number.max = written(highest);
 byId("score-name").textContent = data.score_name;
-byId("shading").textContent =
-  (ALIGNED
+byId("shading").textContent = columns.length
+  ? "What a column adds to the log-odds of a duplicate, or takes from them: stronger for more. Equal values are grey."
+  : (ALIGNED
     ? "Words that align with the first text of the group: stronger for larger contributions, dashed for negative ones. Without an alignment, the words in common."
     : "Words in common with the first text of the group.") +
   " Point at a text, or go to it with Tab.";
