@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from estimators.inputs import TextIndex, check_integer, check_pair_labels, check_pairs
 from estimators.pairs.lexical import LexicalFeatures
-from film.pairs import checked_integers
+from film.checks import checked_integers
 
 CANDIDATES = 2000
 """So many pairs, drawn at random, stand for a larger pool: an answer takes a few seconds."""

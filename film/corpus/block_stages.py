@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from film.corpus.block_files import Entry, encode
 from film.corpus.row_blocks import (
     MANIFEST,
+    Entry,
     RowBlocks,
+    encode,
     finish,
     held_folder,
     save_block,

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from film.checks import checked_integers
+
 __all__ = ["checked_pairs", "connected_groups", "must_link_path"]
 
 
@@ -51,26 +53,7 @@ def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
     """
     if n_points < 0:
         raise ValueError(f"n_points must be at least 0, got {n_points!r}")
-    links = np.asarray(index_pairs)
-    if links.size == 0:
-        links = np.empty((0, 2), dtype=np.intp)
-    if links.ndim != 2 or links.shape[1] != 2:
-        raise ValueError(
-            f"index_pairs must have shape (m, 2), one link per row, got shape {links.shape}: "
-            "stack the two ends as columns."
-        )
-    if links.dtype.kind not in "iu":
-        raise TypeError(
-            f"index_pairs must hold integer point numbers, got dtype {links.dtype}: "
-            "convert with astype(int), or code texts as numbers first."
-        )
-    outside = (links < 0) | (links >= n_points)
-    if outside.any():
-        row = int(np.flatnonzero(outside.any(axis=1))[0])
-        raise ValueError(
-            f"index_pairs row {row} is {links[row].tolist()}, but points are numbered "
-            f"0 to {n_points - 1}: correct the link or raise n_points."
-        )
+    links = checked_integers("index_pairs", index_pairs, width=2, below=n_points)
     graph = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(n_points, n_points))
     labels = connected_components(graph, directed=False)[1]
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
@@ -81,10 +64,7 @@ def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
 
 def checked_pairs(pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
     """Check pairs of points and return them as an array of shape (m, 2)."""
-    given = np.asarray(pairs)
-    # Validates type, shape and range.
-    connected_groups(given, n_points)
-    return given.reshape(-1, 2).astype(np.intp)
+    return checked_integers("pairs", pairs, width=2, below=n_points)
 
 
 def must_link_path(must_link: ArrayLike, cannot_link: ArrayLike, n_points: int) -> list[int] | None:

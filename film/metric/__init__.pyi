@@ -12,10 +12,10 @@ from .out_of_core.sums import block_moments as block_moments
 from .out_of_core.sums import block_svd as block_svd
 from .solver import solve as solve
 from .stopping import StopReason as StopReason
-from .thresholds import threshold_pulls as threshold_pulls
 from .triplets import anchor_sums as anchor_sums
 from .triplets import check_triplets as check_triplets
 from .triplets import nearest_dissimilar as nearest_dissimilar
 from .triplets import ordered_share as ordered_share
+from .triplets import threshold_pulls as threshold_pulls
 from .triplets import triplets_from_labels as triplets_from_labels
 from .triplets import triplets_from_pairs as triplets_from_pairs

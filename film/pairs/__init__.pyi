@@ -5,8 +5,6 @@ from .calibration import calibration_band as calibration_band
 from .calibration import calibration_error as calibration_error
 from .calibration import calibration_interval as calibration_interval
 from .calibration import reliability_curve as reliability_curve
-from .checks import binary_labels as binary_labels
-from .checks import checked_integers as checked_integers
 from .differences import shared_and_unshared as shared_and_unshared
 from .lexical.edits import EDIT_NAMES as EDIT_NAMES
 from .lexical.edits import edit_features as edit_features

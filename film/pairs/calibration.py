@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from film.pairs.checks import (
+from film.checks import (
     binary_labels,
     check_at_least_one,
     check_length,

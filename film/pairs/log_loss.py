@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from film.pairs.checks import binary_labels, check_length, checked_probabilities
+from film.checks import binary_labels, check_length, checked_probabilities
 
 
 def binary_log_loss(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from film.pairs.checks import both_classes, check_share, checked_probabilities
+from film.checks import both_classes, check_share, checked_probabilities
 
 
 def shift_prior(p: ArrayLike, prior_from: float, prior_to: float) -> NDArray[np.floating[Any]]:

@@ -8,14 +8,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from film.pairs.checks import (
+from film.checks import (
     binary_labels,
     both_classes,
     check_at_least_one,
     check_length,
+    checked_corpus,
     checked_integers,
+    checked_points,
 )
-from film.pairs.neighbours.checks import checked_corpus, checked_points
 from film.pairs.neighbours.cosines import directions
 from film.pairs.neighbours.rank_search import RankSearch
 from film.pairs.priors import shift_prior

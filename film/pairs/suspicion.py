@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
+from film.checks import checked_integers
 from film.corpus import connected_groups
-from film.pairs.checks import checked_integers
 
 __all__ = ["confident_contradictions", "label_chains"]
 

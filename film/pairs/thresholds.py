@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
-from film.pairs.checks import both_classes, check_length, check_share
+from film.checks import both_classes, check_length, check_share
 
 Floats = NDArray[np.float64]
 

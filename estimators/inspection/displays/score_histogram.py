@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.inspection.displays.plotting import Display, scores_of_pairs
-from film.pairs import binary_labels
+from film.checks import binary_labels
 
 
 class ScoreHistogramDisplay(Display):

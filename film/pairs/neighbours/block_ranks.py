@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from film.checks import check_at_least_one, checked_integers
 from film.corpus import RowBlocks, sum_blocks
-from film.pairs.checks import check_at_least_one, checked_integers
 from film.pairs.ranks import INFINITE_RANK, neighbour_ranks
 
 # Counts are small, and the search takes long.

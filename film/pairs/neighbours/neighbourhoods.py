@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from film.pairs.checks import check_at_least_one, checked_integers
+from film.checks import check_at_least_one, checked_corpus, checked_integers, checked_points
 from film.pairs.neighbours.cells import threaded
-from film.pairs.neighbours.checks import checked_corpus, checked_points
 from film.pairs.neighbours.cosines import (
     Floats,
     Integers,

@@ -161,9 +161,9 @@ def test_input_is_left_alone():
         ([[0, 1]], [np.inf], 2, ValueError, "scores[0] is inf"),
         ([[0, 1], [2, 2]], [0.5, 0.5], 3, ValueError, "pairs row 1 is [2, 2], a point with itself"),
         ([[0, 1], [1, 2], [1, 0]], [0.5] * 3, 3, ValueError, "pairs row 2 is [1, 0], listed"),
-        ([[0, 3]], [0.5], 3, ValueError, "row 0 is [0, 3]"),
+        ([[0, 3]], [0.5], 3, ValueError, "pairs[0] is [0, 3]"),
         ([[0.0, 1.0]], [0.5], 3, TypeError, "integer"),
-        ([[0, 1, 2]], [0.5], 3, ValueError, "shape (m, 2)"),
+        ([[0, 1, 2]], [0.5], 3, ValueError, "shape (n, 2)"),
         ([], [], -1, ValueError, "n_points must be at least 0"),
     ],
 )

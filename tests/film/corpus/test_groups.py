@@ -60,8 +60,8 @@ def test_links_are_not_changed():
 @pytest.mark.parametrize(
     ("links", "n_points", "error", "words"),
     [
-        ([[0, 1], [1, 7]], 5, ValueError, r"row 1 is \[1, 7\].*0 to 4"),
-        ([[-1, 1]], 5, ValueError, r"row 0 is \[-1, 1\]"),
+        ([[0, 1], [1, 7]], 5, ValueError, r"index_pairs\[1\] is \[1, 7\].* 0 and 4"),
+        ([[-1, 1]], 5, ValueError, r"index_pairs\[0\] is \[-1, 1\]"),
         ([[0.0, 1.0]], 5, TypeError, "float64"),
         ([[0, 1, 2]], 5, ValueError, r"shape \(1, 3\)"),
         ([0, 1], 5, ValueError, r"shape \(2,\)"),

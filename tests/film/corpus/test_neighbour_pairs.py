@@ -67,7 +67,7 @@ def test_nothing_given_is_changed_and_scale_does_not_matter():
     [
         (([1.0, 2.0],), ValueError, r"points has shape \(2,\)"),
         ((np.ones((3, 2)), 0), ValueError, "n_neighbors=0 must be 1 or more"),
-        ((np.ones((3, 2)), 1, [[0, 3]]), ValueError, r"row 0 is \[0, 3\]"),
+        ((np.ones((3, 2)), 1, [[0, 3]]), ValueError, r"pairs\[0\] is \[0, 3\]"),
         ((np.ones((3, 2)), 1, [[0.0, 1.0]]), TypeError, "integer"),
     ],
 )

@@ -12,7 +12,6 @@ from joblib import parallel_config
 
 from film.corpus import (
     RowBlocks,
-    block_files,
     cut_rows,
     map_blocks,
     row_blocks,
@@ -289,9 +288,9 @@ def forged(folder, rows, content=None, **changed):
     entry = record["blocks"][0]
     if content is not None:
         (folder / entry["file"]).write_bytes(content)
-        entry |= {"size": len(content), "hash": block_files.content_hash(content)}
+        entry |= {"size": len(content), "hash": row_blocks.content_hash(content)}
     entry |= changed
-    digest = block_files.content_hash(json.dumps(record, sort_keys=True).encode())
+    digest = row_blocks.content_hash(json.dumps(record, sort_keys=True).encode())
     manifest.write_text(json.dumps(record | {"digest": digest}))
 
 

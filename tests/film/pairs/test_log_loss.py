@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from film.pairs.checks import binary_labels
+from film.checks import binary_labels
 from film.pairs.log_loss import binary_log_loss
 
 
