@@ -47,7 +47,7 @@ def select_contexts(
 
     Candidates are added one by one. A candidate is skipped if it is excluded, if its chunk already
     has one, or if its left sentence is too similar to that of a chosen one: |A ∩ B| / |A ∪ B| of
-    their sets of words must be below `MAX_JACCARD`, 0.5.
+    their sets of words must be below `MAX_JACCARD`, one half.
 
     Parameters
     ----------

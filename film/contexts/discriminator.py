@@ -17,9 +17,9 @@ class Discriminator(NamedTuple):
 
     Parameters
     ----------
-    gain : float, default=5.0
+    gain : float, default=5
         Weight of the similarity, at least 0.
-    bias : float, default=-5.0
+    bias : float, default=-5
         Logit of a sentence that has nothing in common with its neighbours.
 
     Examples
@@ -31,8 +31,8 @@ class Discriminator(NamedTuple):
     array([[ 3.,  3., -1.]], dtype=float32)
     """
 
-    gain: float = 5.0
-    bias: float = -5.0
+    gain: float = 5
+    bias: float = -5
 
     def centres(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return vectors (b, q + 2) of sentences with unit vectors (b, q)."""
