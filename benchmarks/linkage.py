@@ -22,7 +22,7 @@ from scipy.special import expit
 from benchmarks.general import Gold, Rows, joined, read_rows, read_tables
 from benchmarks.support.folders import data_folder
 from benchmarks.support.run import Results, parser_of, reading
-from benchmarks.thresholds import generated
+from benchmarks.thresholds import cells_of, generated
 from estimators import DuplicateFinder
 from film.judge import em_column_weights, one_to_one
 
@@ -48,17 +48,13 @@ def main(arguments: list[str] | None = None) -> int:
     for name, (sides, gold) in tables.items():
         if len(sides) == 1:
             gold = {(min(pair), max(pair)) for pair in gold}
-        columns, finder, found = _matched([_cells(rows) for rows in sides], sides, gold)
+        columns, finder, found = _matched([cells_of(rows) for rows in sides], sides, gold)
         cells, *_ = _matched([joined(rows) for rows in sides], sides, gold)
         rival = _fellegi_sunter(finder, found, sides, gold)
         results.tell(f"{name}: by column", columns, rival="joined cells", beside=cells)
         results.tell(f"{name}: joined cells", cells)
         results.tell(f"{name}: Fellegi-Sunter", rival)
     return 0
-
-
-def _cells(rows: Rows) -> dict[str, list[str]]:
-    return {name: [row[name] for row in rows] for name in rows[0] if name != "id"}
 
 
 def _matched(given: list[Any], sides: list[Rows], gold: Gold) -> tuple[dict[str, float], Any, Any]:
@@ -102,7 +98,7 @@ def _fellegi_sunter(finder: Any, found: Any, sides: list[Rows], gold: Gold) -> d
     start = time.perf_counter()
     evidence, space = finder._scores.columns, finder._scores.index.space
     cells = [
-        ["\x1f".join(row) for row in zip(*_cells(rows).values(), strict=True)] for rows in sides
+        ["\x1f".join(row) for row in zip(*cells_of(rows).values(), strict=True)] for rows in sides
     ]
     first, second = (
         [of[row] for row in rows]

@@ -1,20 +1,22 @@
 """Thresholds that `DuplicateFinder` estimates without labels, against those that labels choose.
 
 ``python -m benchmarks.thresholds [--data DIR] [--out DIR] [--quick]``. DIR holds tables; without
-it, the folder of FILM_DATA is taken. Each table is measured as it is, and with a tenth of its
-duplicates: of the others, one row is removed. The general formula was fitted to these tables, and
-the constants of `film.judge.expected_precision` were chosen on them.
+it, the folder of FILM_DATA is taken. Each table is measured by column and by joined cells, as it
+is, with a tenth of its duplicates, and with none: of the others, one row is removed. The general
+formula was fitted to these tables, and the constants of `film.judge.expected_precision` were
+chosen on them.
 
 Reported are F1 from a score of one half on, from the estimated threshold on and at the best
-threshold, and the precision that was expected, with its 90 % interval, and is true. Copies are
-left out, and duplicates that are no candidates count as missed. If each row has at most one
-partner, the pairs are those of `film.judge.one_to_one`, and one half is the usual threshold.
+threshold, the number of pairs from the estimated threshold on, and the precision that was
+expected, with its 90 % interval, and is true. Copies are left out, and duplicates that are no
+candidates count as missed. Of two tables, the pairs are those of `film.judge.one_to_one`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +27,8 @@ from estimators.corpus import USUAL_THRESHOLD, DuplicateFinder
 from film.datasets import make_question_pairs
 from film.judge import expected_precision, one_to_one
 
-FEW = 0.1
-"""Share of the duplicates that stay in the second measurement of a table."""
+SHARES = {"": 1.0, ", few duplicates": 0.1, ", no duplicates": 0.0}
+"""Share of the duplicates that stay in each measurement of a table."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,15 +38,18 @@ def main(arguments: list[str] | None = None) -> int:
         tables = generated() if options.quick else read_tables(data_folder(options.data))
     results = Results("thresholds", options)
     for name, (sides, gold) in tables.items():
-        for share in (1, FEW):
-            end = "" if share == 1 else ", few duplicates"
-            scored = candidates(*thinned(sides, gold, share))
-            if len(sides) == 1:
-                results.tell(f"one table: {name}{end}", figures(*scored, two_tables=False))
-                continue
-            results.tell(f"two tables: {name}{end}", figures(*scored, two_tables=True))
-            row = figures(*scored, two_tables=True, single=True)
-            results.tell(f"one to one: {name}{end}", row)
+        kind = "one table" if len(sides) == 1 else "one to one"
+        has_columns = len(sides[0][0]) > 2
+        for end, share in SHARES.items():
+            few = thinned(sides, gold, share)
+            for how in ["by column", "joined cells"] if has_columns else ["texts"]:
+                by_column = how == "by column"
+                row = figures(
+                    *candidates(*few, by_column=by_column),
+                    two_tables=len(sides) == 2,
+                    by_column=by_column,
+                )
+                results.tell(f"{kind}: {name}, {how}{end}", row)
     return 0
 
 
@@ -57,6 +62,11 @@ def generated() -> dict[str, tuple[list[Rows], Gold]]:
     return {"questions": (sides, gold), "both": ([sides[0] + sides[1]], gold)}
 
 
+def cells_of(rows: Rows) -> dict[str, list[str]]:
+    """Return the cells of each column but the ids."""
+    return {name: [row[name] for row in rows] for name in rows[0] if name != "id"}
+
+
 def thinned(sides: Sequence[Rows], gold: Gold, share: float) -> tuple[list[Rows], Gold]:
     """Keep a share of the duplicates; of the others, remove one row each, of the two by turns."""
     order = np.random.default_rng(0).permutation(len(gold))
@@ -66,21 +76,23 @@ def thinned(sides: Sequence[Rows], gold: Gold, share: float) -> tuple[list[Rows]
     return kept, {(a, b) for a, b in gold if a not in gone and b not in gone}
 
 
-def candidates(sides: Sequence[Rows], gold: Gold) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+def candidates(
+    sides: Sequence[Rows], gold: Gold, *, by_column: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Score the candidates of a table, but copies; return also labels and the number of duplicates.
 
     Pairs are numbers of rows, which differ between the sides.
     """
     ids = [row["id"] for side in sides for row in side]
-    texts = [text for side in sides for text in joined(side)]
-    n = len(sides[0])
+    given: list[Any] = [cells_of(side) if by_column else joined(side) for side in sides]
     if len(sides) == 1:
-        found = DuplicateFinder().fit(texts).find(threshold=0)
+        found = DuplicateFinder().fit(given[0]).find(threshold=0)
         pairs = found.pairs
     else:
-        finder = DuplicateFinder().fit(texts[:n], beside=texts[n:])
-        found = finder.match(texts[n:], threshold=0)
-        pairs = found.pairs[:, ::-1] + np.array([0, n])
+        finder = DuplicateFinder().fit(given[0], beside=given[1])
+        found = finder.match(given[1], threshold=0)
+        pairs = found.pairs[:, ::-1] + np.array([0, len(sides[0])])
+    n = len(sides[0])
     place = {(len(sides) == 2 and row >= n, name): row for row, name in enumerate(ids)}
     ends = [(place.get((False, a)), place.get((len(sides) == 2, b))) for a, b in gold]
     known = {frozenset(pair) for pair in ends if None not in pair}
@@ -97,26 +109,33 @@ def figures(
     n_duplicates: int,
     *,
     two_tables: bool,
-    single: bool = False,
+    by_column: bool = False,
 ) -> dict[str, float]:
-    """Compare thresholds of candidates; ``single`` for at most one partner of each row."""
-    expected = expected_precision(pairs, scores, two_tables=two_tables, one_to_one=single)
-    if single:
+    """Compare thresholds of candidates; of two tables, each row has at most one partner."""
+    expected = expected_precision(
+        pairs, scores, two_tables=two_tables, one_to_one=two_tables, by_column=by_column
+    )
+    if two_tables:
         chosen, _ = one_to_one(pairs, scores)
         scores, labels = scores[chosen], labels[chosen]
     order = np.argsort(-scores, kind="stable")
     best = 2 * np.cumsum(labels[order]) / (np.arange(1, len(order) + 1) + n_duplicates)
     own = labels[scores >= expected.best_threshold]
     at = expected.at(expected.best_threshold)
-    return {
+    row = {
         "duplicates": n_duplicates,
-        "half_f1": _f1(labels[scores >= USUAL_THRESHOLD], n_duplicates),
-        "own_f1": _f1(own, n_duplicates),
-        "best_f1": float(best.max(initial=0)),
+        "listed": len(own),
         "own_threshold": expected.best_threshold,
         "expected_precision": at["precision"],
         "expected_low": at["precision_interval"][0],
         "expected_high": at["precision_interval"][1],
+    }
+    if not n_duplicates:
+        return row
+    return row | {
+        "half_f1": _f1(labels[scores >= USUAL_THRESHOLD], n_duplicates),
+        "own_f1": _f1(own, n_duplicates),
+        "best_f1": float(best.max(initial=0)),
         "true_precision": float(own.mean()) if len(own) else 0.0,
     }
 

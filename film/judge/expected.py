@@ -15,8 +15,9 @@ __all__ = ["ExpectedPrecision", "chances_by_case", "expected_precision", "matchi
 Floats = NDArray[np.float64]
 
 N_ROUNDS = 5
-FALLBACK = 0.3
-"""Weight of what holds for tables in general; the rest is learned from the pairs at hand."""
+FALLBACK = {False: 0.3, True: 0.1}
+"""Weight of what holds for tables in general, within one table and between two; the rest is learned
+from the pairs at hand."""
 
 _INTERVAL = (0.05, 0.5, 0.95)
 _THRESHOLDS = np.arange(1, 100) / 100
@@ -33,11 +34,18 @@ _LATER = ((0.02, 0.6, 2.8, 0.4), (0.15, 0.25, 2.8, 0.4), (1.0, 0.15, 4.0, 0.25))
 mostly groups. Then the weight of each case, and the usual slope and its spread (of its logarithm).
 """
 
-_USUAL_CROSSING = {False: (0.8, 1.0), True: (0.0, 1.2)}
+_USUAL_CROSSING = {False: (0.8, 1.0), True: (-0.3, 1.2)}
 """Mean and spread within one table, and between two."""
 
-_CROSSING_BY_COLUMN = {False: (1.5, 1.0), True: (0.0, 1.2)}
-"""With the evidence of columns, which, within one table, they also learn from mere near copies."""
+_CROSSING_BY_COLUMN = {False: (1.5, 1.0), True: (2.0, 2.0)}
+"""With the evidence of columns, which is also learned from mere near copies."""
+
+_PER_ROW = 0.4
+"""Spread of the half-normal prior of the number of duplicates per row, between two tables."""
+
+_AGREED = 0.015
+"""Duplicates that are added, as a share of the rows, to those found, listed and sought before F1 is
+maximised: in a table without duplicates, the best list is an empty one."""
 
 _N_KNOTS = 4
 _SHARPER = -0.25
@@ -70,7 +78,7 @@ class ExpectedPrecision:
     recall_interval : ndarray of float64, shape (n, 2)
         Its 90 % interval.
     f1 : ndarray of float64, shape (n,)
-        Expected F1.
+        Expected F1, with a few duplicates per hundred rows added to those found, listed and sought.
     """
 
     thresholds: Floats
@@ -172,7 +180,9 @@ def expected_precision(
     come in pairs and 1 where they come in large groups. Each (t, b, r) on a grid is weighed by the
     penalised likelihood of the counts (quasi-Poisson, Laplace's approximation) and by what is usual
     in other tables. With a weight of `FALLBACK`, the counts are ignored, so that a table unlike the
-    model is cut where others are.
+    model is cut where others are. Between two tables, a row has one partner or none: the more
+    duplicates a case expects per row of the smaller table, the less likely it is. F1 has some
+    duplicates added to all its counts, so that few pairs of a table without duplicates are listed.
 
     O(n log n), and about 0.2 s for the grid.
 
@@ -191,10 +201,11 @@ def expected_precision(
     x, rounds = _placed(pairs, scores)
     kept = (scores < 1) & (x >= _EDGES[0])
     cases = _cases(two_tables, by_column)
-    weights = _weights(x[kept], rounds[kept], cases)
+    n_rows = _n_rows(pairs, two_tables)
+    weights = _weights(x[kept], rounds[kept], cases, n_rows, two_tables)
     if one_to_one:
         kept &= rounds == 0
-    return _by_threshold(x[kept], rounds[kept], cases, weights)
+    return _by_threshold(x[kept], rounds[kept], cases, weights, _AGREED * max(1, n_rows))
 
 
 def chances_by_case(
@@ -220,7 +231,7 @@ def chances_by_case(
     x, rounds = _placed(pairs, scores)
     kept = x >= _EDGES[0]
     cases = _cases(two_tables)
-    weights = _weights(x[kept], rounds[kept], cases)
+    weights = _weights(x[kept], rounds[kept], cases, _n_rows(pairs, two_tables), two_tables)
     _, cells, means, of_round = _cells(x, rounds)[:4]
     return cells, expit(cases.log_odds(means, of_round)), weights
 
@@ -234,15 +245,26 @@ def _placed(pairs: NDArray[np.intp], scores: Floats) -> tuple[Floats, NDArray[np
     return x, rounds
 
 
-def _weights(x: Floats, rounds: NDArray[np.intp], cases: _Cases) -> Floats:
+def _n_rows(pairs: NDArray[np.intp], two_tables: bool) -> int:
+    """Return the number of rows that have neighbours; of two tables, that of the smaller one."""
+    if two_tables:
+        return min(len(np.unique(side)) for side in pairs.T)
+    return len(np.unique(pairs))
+
+
+def _weights(
+    x: Floats, rounds: NDArray[np.intp], cases: _Cases, n_rows: int, two_tables: bool
+) -> Floats:
     """Weigh the cases by the counts of scores in each round, and by what is usual."""
-    counts = np.array([np.histogram(x[rounds == k], _EDGES)[0] for k in range(N_ROUNDS)])
-    usual = _normalized(cases.log_prior)
     if not len(x):
-        return usual
-    likelihood = _log_likelihood(counts.astype(float), cases)
-    learned = _normalized(cases.log_prior + likelihood)
-    return (1 - FALLBACK) * learned + FALLBACK * usual
+        return _normalized(cases.log_prior)
+    _, _, means, of_round, n = _cells(x, rounds)
+    per_row = expit(cases.log_odds(means, of_round)) @ n / n_rows
+    log_prior = cases.log_prior - (per_row / _PER_ROW) ** 2 / 2 * two_tables
+    counts = np.array([np.histogram(x[rounds == k], _EDGES)[0] for k in range(N_ROUNDS)])
+    learned = _normalized(log_prior + _log_likelihood(counts.astype(float), cases))
+    usual = FALLBACK[two_tables]
+    return (1 - usual) * learned + usual * _normalized(log_prior)
 
 
 def matching_rounds(pairs: NDArray[np.intp], scores: Floats, n_rounds: int) -> NDArray[np.intp]:
@@ -379,7 +401,7 @@ def _normalized(log_weights: Floats) -> Floats:
 
 
 def _by_threshold(
-    x: Floats, rounds: NDArray[np.intp], cases: _Cases, weights: Floats
+    x: Floats, rounds: NDArray[np.intp], cases: _Cases, weights: Floats, n_agreed: float
 ) -> ExpectedPrecision:
     """Sum the probabilities of pairs from each threshold on, and weigh the cases."""
     row, _, means, of_round, n = _cells(x, rounds)
@@ -390,7 +412,7 @@ def _by_threshold(
     with np.errstate(invalid="ignore"):
         precision = true[:, 1:] / n_pairs[1:]
         recall = true[:, 1:] / true[:, :1]
-    f1 = weights @ (2 * true[:, 1:] / (n_pairs[1:] + true[:, :1] + 1e-9))
+    f1 = weights @ (2 * (true[:, 1:] + n_agreed) / (n_pairs[1:] + true[:, :1] + 2 * n_agreed))
     low, middle, high = _monotone(_quantiles(precision, weights))
     recall_low, recall_middle, recall_high = _quantiles(recall, weights)
     return ExpectedPrecision(
