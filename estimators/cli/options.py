@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from estimators.cli.console import note
+from film.compare import COLUMN_KINDS
 
 NO_ENCODER = "none"
 PAIR_COLUMNS = (("question1", "question2"), ("text1", "text2"))
@@ -110,6 +111,22 @@ def text_column_option(help: str) -> Any:
 text_option = text_column_option(
     f"Texts. Default: {', '.join(TEXT_COLUMNS)}, if the table has only one of them. Repeat the "
     "option to join several columns: --text title --text body."
+)
+
+
+def compare_option(what: str, metavar: str = "COLUMN[:KIND]") -> Any:
+    """Return an option ``--compare``."""
+    return click.option(
+        "--compare",
+        metavar=metavar,
+        multiple=True,
+        help=f"{what} Repeat the option. Kinds are {', '.join(COLUMN_KINDS)}; they are recognised "
+        "by default.",
+    )
+
+
+compare_pairs_option = compare_option(
+    "A column of both records to compare, without its side. Default: all columns but ids."
 )
 
 

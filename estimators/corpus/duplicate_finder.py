@@ -23,11 +23,24 @@ from estimators.corpus.finder_inputs import (
     checked_rows,
     rows_of_ids,
 )
-from estimators.corpus.found_duplicates import DuplicateGroups, DuplicatePairs, Matches
+from estimators.corpus.found_duplicates import (
+    DuplicateGroups,
+    DuplicatePairs,
+    Matches,
+    PairedRecords,
+)
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.corpus.pair_scores import PairScores
 from estimators.encoders import AnyEncoder, resolve_encoder
-from estimators.inputs import check_choice, check_integer, check_texts, checked_kinds, tags_of_texts
+from estimators.inputs import (
+    CELL_END,
+    as_texts,
+    check_choice,
+    check_integer,
+    check_texts,
+    checked_kinds,
+    tags_of_texts,
+)
 from estimators.inspection import ScoreExplanation
 from estimators.persistence import savable
 from film.judge import EVIDENCE, describe_differences
@@ -522,6 +535,12 @@ class DuplicateFinder(BaseEstimator):
         differ = (codes[:, 0] >= 0) & (codes[:, 0] != codes[:, 1])
         start, some = scores.effects(codes[differ]) if differ.any() else (0.0, np.empty((0, 0)))
         effects = iter(some.tolist())
+        cells: list[dict[str, tuple[str, str]]] = [{}] * len(asked)
+        if self._columns:
+            records = as_texts([CELL_END * (len(self._columns) - 1), *scores.index.texts])
+            both = PairedRecords(self._columns, records[rows.codes[asked] + 1]).cells()
+            columns = both.transpose(0, 2, 1).tolist()
+            cells = [dict(zip(self._columns, map(tuple, row), strict=True)) for row in columns]
         lines = describe_differences(*texts.T.tolist())
         groups = [*EVIDENCE, *(f"column {name}" for name in self.kinds_)]
         return [
@@ -533,9 +552,10 @@ class DuplicateFinder(BaseEstimator):
                 dict(zip(groups, next(effects), strict=True)) if other else {},
                 kind,
                 "" if kind == "copy" else line,
+                shown,
             )
-            for (text1, text2), score, kind, line, other in zip(
-                texts.tolist(), values.tolist(), kinds.tolist(), lines, differ, strict=True
+            for (text1, text2), score, kind, line, other, shown in zip(
+                texts.tolist(), values.tolist(), kinds.tolist(), lines, differ, cells, strict=True
             )
         ]
 

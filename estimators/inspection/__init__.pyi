@@ -22,6 +22,7 @@ from .pages.shown_words import shown_words as shown_words
 from .pages.suspicious import suspicious_page as suspicious_page
 from .printable import percent as percent
 from .printable import printable_text as printable_text
+from .printable import side_by_side as side_by_side
 from .score_explanation import ScoreExplanation as ScoreExplanation
 from .score_explanation import scores_page as scores_page
 from .segmentation import split_words as split_words

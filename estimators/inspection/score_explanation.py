@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from scipy.special import expit, logit
 
 from estimators.inspection.pages.base import escaped, whole_page
-from estimators.inspection.printable import printable_text
+from estimators.inspection.printable import printable_text, side_by_side
 
 _CHARACTERS = 200
 _SHOWN = 0.005
@@ -38,6 +38,8 @@ class ScoreExplanation:
         As in `DuplicatePairs`.
     difference : str
         In which way the texts differ, and by which words; empty for copies.
+    cells : dict of str to (str, str)
+        Both cells of each column of records.
     """
 
     text1: str
@@ -47,6 +49,7 @@ class ScoreExplanation:
     effects: dict[str, float]
     kind: str
     difference: str
+    cells: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def without(self, group: str) -> float:
         """Return the score if a group of evidence added nothing.
@@ -76,16 +79,21 @@ class ScoreExplanation:
         return vars(self) | {"effects": dict(self.effects)}
 
     def __str__(self) -> str:
-        lines = [self.text1, self.text2, *self.lines()]
-        indented = (f"  {printable_text(line, _CHARACTERS)}" for line in lines)
-        return "\n".join([f"score {self.score:.2f}", *indented])
+        lines = [printable_text(line, _CHARACTERS) for line in self.lines()]
+        texts = [printable_text(text, _CHARACTERS) for text in (self.text1, self.text2)]
+        shown = [*(side_by_side(self.cells) or texts), *lines]
+        return "\n".join([f"score {self.score:.2f}", *(f"  {line}" for line in shown)])
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<li>{escaped(line)}</li>" for line in self.lines())
-        return (
-            f"<div><p><b>score {self.score:.2f}</b></p>"
-            f"<p>{escaped(self.text1)}<br>{escaped(self.text2)}</p><ul>{lines}</ul></div>"
-        )
+        texts = f"<p>{escaped(self.text1)}<br>{escaped(self.text2)}</p>"
+        if self.cells:
+            rows = (
+                "".join(f"<td>{escaped(cell)}</td>" for cell in (name, *pair))
+                for name, pair in self.cells.items()
+            )
+            texts = f'<table class="columns">{"".join(f"<tr>{row}</tr>" for row in rows)}</table>'
+        return f"<div><p><b>score {self.score:.2f}</b></p>{texts}<ul>{lines}</ul></div>"
 
 
 def scores_page(explanations: Sequence[ScoreExplanation]) -> str:

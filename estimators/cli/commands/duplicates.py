@@ -31,12 +31,14 @@ from estimators.cli.found.tables import (
     pair_table,
     sort_values,
 )
+from estimators.cli.general import note_kinds
 from estimators.cli.options import (
     FILE,
     NO_ENCODER,
     POSITIVE_SHARE,
     PRIOR,
     chosen_encoder,
+    compare_option,
     compared_by_option,
     device_option,
     encoding_option,
@@ -56,7 +58,6 @@ from estimators.cli.writing import (
 )
 from estimators.corpus import EXACT_LIMIT, USUAL_THRESHOLD, DuplicateFinder, DuplicatePairs
 from estimators.inspection import duplicates_page, write_page
-from film.compare import COLUMN_KINDS
 from film.judge import ExpectedPrecision
 
 LEAST = 0.01
@@ -88,13 +89,10 @@ class _NumberOr(click.ParamType):
 )
 @click.argument("table", type=FILE, metavar="TABLE")
 @text_option
-@click.option(
-    "--compare",
-    metavar="COLUMN[=OTHER][:KIND]",
-    multiple=True,
-    help="A column to compare by itself, in place of --text; repeat the option. OTHER is its name "
-    f"in the table of --against. Kinds are {', '.join(COLUMN_KINDS)}; they are recognised by "
-    "default. A table without a usual column of texts is compared by all columns but ids.",
+@compare_option(
+    "A column to compare by itself, in place of --text. OTHER is its name in the table of "
+    "--against. A table without a usual column of texts is compared by all columns but ids.",
+    "COLUMN[=OTHER][:KIND]",
 )
 @id_option("Column of row ids. Default: id if the table has it, else row numbers from 1.")
 @click.option(
@@ -283,9 +281,7 @@ def duplicates(**given: Any) -> None:
             verbose=verbosity(),
         )
         finder.fit(first.given, *named_rows, beside=None if other is None else records.given)
-        if finder.kinds_:
-            kinds = ", ".join(f"{name} ({kind})" for name, kind in finder.kinds_.items())
-            note(f"columns compared: {kinds}")
+        note_kinds(finder)
         if other is None:
             _note_on_texts(finder)
     if measured and options.prior == "estimate":

@@ -10,9 +10,10 @@ import numpy as np
 
 from estimators.cli import reading
 from estimators.cli.console import examples, progress, quiet_option
-from estimators.cli.general import check_without_model, finder_of_pairs
+from estimators.cli.general import check_without_model, compared_pairs, finder_of_pairs
 from estimators.cli.options import (
     FILE,
+    compare_pairs_option,
     compared_by_option,
     contexts_option,
     device_option,
@@ -52,6 +53,7 @@ PAGE_PAIRS = 1000
 @click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, instead of a table.")
 @pair_options
 @record_options
+@compare_pairs_option
 @model_option(
     "A model file of film train, or the folder of a model that gives similarities. Default: the "
     "general score, which needs no labels.",
@@ -75,6 +77,7 @@ def explain(
     text2: str | None,
     left: str | None,
     right: str | None,
+    compare: tuple[str, ...],
     model: str | None,
     encoder: str,
     contexts: int | None,
@@ -88,7 +91,7 @@ def explain(
 
     Without a model, the texts of all pairs are compared as one table, as by film score. The
     log-odds of the score are the sum of what wording, meaning (with --encoder), numbers and codes,
-    negation and order, and the neighbours in the table add.
+    negation and order, the neighbours in the table, and each column of records add.
 
     With a model file, an explanation starts from a typical pair, whose inputs have the medians of
     the training pairs. It then sets one group of inputs after the other to the values of this pair,
@@ -103,13 +106,17 @@ def explain(
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
     form = _checked_form(form, out)
     check_places({"--out": out, "--html": html}, [pairs, model])
-    check_without_model(model, contexts, encoder)
+    check_without_model(model, contexts, encoder, compare)
     folder = model is not None and checked_folder(model, contexts)
     classifier: Any = None
     if model is not None and not folder:
         classifier = reading.open_model(model, device)
+    kinds: Any = None
     if pairs is not None:
         table = reading.open_table(pairs, encoding)
+    if pairs is not None and model is None:
+        texts, kinds = compared_pairs(table, text1, text2, (left, right), compare)
+    elif pairs is not None:
         texts = reading.pairs_for(classifier, table, text1, text2, (left, right))
     else:
         texts = np.empty((1, 2), dtype=object)
@@ -118,7 +125,7 @@ def explain(
     if out is None and html is not None:
         texts = texts[:PAGE_PAIRS]
     if model is None:
-        verdicts = finder_of_pairs(texts, encoder, device).explain(texts.tolist())
+        verdicts = finder_of_pairs(texts, encoder, device, kinds).explain(texts.tolist())
     elif classifier is None:
         verdicts = FolderModel(model, texts, contexts, device).explain()
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
@@ -14,22 +14,24 @@ import numpy as np
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option
 from estimators.cli.labelling.answers import Answers
-from estimators.cli.labelling.candidates import Candidates, candidate_pairs
+from estimators.cli.labelling.candidates import Candidates, asked_of, candidate_pairs
 from estimators.cli.labelling.progress import agreement_line, estimate_lines, stop_line
 from estimators.cli.options import (
     FILE,
     PRIOR,
     FiniteRange,
+    compare_option,
     compared_by_option,
     model_option,
     pair_options,
+    record_options,
     seed_option,
     text_option,
 )
 from estimators.cli.writing import check_places
-from estimators.inputs import usable_folds
-from estimators.inspection import printable_text
-from estimators.pairs import few_label_duplicates
+from estimators.inputs import CELL_END, RecordPairs, usable_folds
+from estimators.inspection import printable_text, side_by_side
+from estimators.pairs import few_label_duplicates, record_duplicates
 from estimators.persistence import save_model
 from film.judge import ExpectedPrecision, Review, expected_precision
 
@@ -53,12 +55,18 @@ _CHOICES = "y (same), n (different), s (skip: can't tell), u (undo the last answ
 @click.argument("table", type=FILE, metavar="TABLE")
 @text_option
 @pair_options
+@record_options
+@compare_option(
+    "A column to compare by itself, in place of --text; of pairs of records, without its side. A "
+    "table without a usual column of texts is compared by all columns but ids."
+)
 @click.option(
     "--labels",
     type=FILE,
     metavar="FILE",
     required=True,
-    help="Where answers are saved: .csv, .tsv or .jsonl with text1, text2, label.",
+    help="Where answers are saved: .csv, .tsv or .jsonl with text1, text2, label. Records have "
+    "left_name, right_name and so on in place of texts.",
 )
 @model_option(f"Where a model is saved, refitted every {BATCH} answers.", required=False)
 @click.option(
@@ -90,6 +98,9 @@ def review(
     text: str | None,
     text1: str | None,
     text2: str | None,
+    left: str | None,
+    right: str | None,
+    compare: tuple[str, ...],
     labels: str,
     model: str | None,
     n: int,
@@ -102,7 +113,8 @@ def review(
 ) -> None:
     """Ask, pair by pair, whether two texts of a TABLE mean the same, and estimate precision.
 
-    TABLE holds texts (--text) or pairs (--text1, --text2). The first questions are likely
+    TABLE holds texts (--text), records (--compare) or pairs (--text1, --text2; of records --left,
+    --right). The first questions are likely
     duplicates, one of each range of scores; the next ones are those that narrow the estimates most.
     After every answer, precision and recall of the pairs from the threshold on are estimated, with
     95 % intervals. Every answer is saved before the next question; the same command continues where
@@ -117,13 +129,14 @@ def review(
         raise click.UsageError("answers come from standard input, so TABLE must be a file")
     _check_input()
     check_places({"--labels": labels, "--model": model}, [table, second])
-    answers = Answers(labels)
-    other = None if second is None else Answers(second)
-    leaves(_kept(answers))
     rows = reading.open_table(table, encoding)
-    candidates = candidate_pairs(rows, text, text1, text2, seed, encoder)
+    asked = asked_of(rows, text, text1, text2, (left, right), compare)
+    answers = Answers(labels, tuple(asked.kinds or ()))
+    other = None if second is None else Answers(second, tuple(asked.kinds or ()))
+    leaves(_kept(answers))
+    candidates = candidate_pairs(asked, rows, seed, encoder)
     chosen = threshold or _expected_threshold(candidates, precision)
-    fit = _Fit(model, candidates, seed)
+    fit = _Fit(model, candidates, seed, asked.kinds)
     note(_kept(answers))
     dialogue = _Dialogue(answers, candidates, fit, chosen, precision, seed)
     note(f"asking {n} more: {_CHOICES}")
@@ -223,8 +236,12 @@ class _Dialogue:
 
     def _ask(self, pair: np.ndarray, place: str) -> str:
         click.echo(f"\n{place}", err=True)
-        for text in pair:
-            click.echo(f"  {printable_text(text, _SHOWN_CHARACTERS)}", err=True)
+        lines = [printable_text(text, _SHOWN_CHARACTERS) for text in pair]
+        if self._candidates.columns:
+            cells = zip(*(record.split(CELL_END) for record in pair), strict=True)
+            lines = side_by_side(dict(zip(self._candidates.columns, cells, strict=True)))
+        for line in lines:
+            click.echo(f"  {line}", err=True)
         while True:
             click.echo("the same? [y/n/s/u/q] ", err=True, nl=False)
             line = sys.stdin.readline()
@@ -275,14 +292,24 @@ def _check_input() -> None:
 class _Fit:
     """Fit and save a model when there are new answers."""
 
-    def __init__(self, path: str | None, candidates: Candidates, seed: int) -> None:
+    def __init__(
+        self,
+        path: str | None,
+        candidates: Candidates,
+        seed: int,
+        kinds: dict[str, str] | None,
+    ) -> None:
         self._path = path
+        self._kinds = kinds
         self._candidates = candidates
         self._seed = seed
         self._fitted_on: list[Any] | None = None
 
     @cached_property
     def _untrained(self) -> Any:
+        if self._kinds is not None:
+            given = {name: kind for name, kind in self._kinds.items() if kind}
+            return record_duplicates(kinds=given, random_state=self._seed)
         return few_label_duplicates(self._candidates.pool(self._seed), random_state=self._seed)
 
     def __call__(self, answers: Answers) -> None:
@@ -299,11 +326,20 @@ class _Fit:
                 "no model yet: it needs two duplicates and two other pairs, on different questions"
             )
             return
-        classifier = self._untrained.set_params(cv=folds, final_estimator__n_estimators=TREES)
-        classifier.fit(pairs, y)
+        classifier = self._untrained.set_params(cv=folds)
+        if self._kinds is None:
+            classifier.set_params(final_estimator__n_estimators=TREES).fit(pairs, y)
+        else:
+            classifier.fit(_records(pairs, self._kinds), y)
         save_model(classifier, self._path)
         self._fitted_on = content
         note(f"wrote {self._path}, fitted on {len(y)} labels")
+
+
+def _records(pairs: np.ndarray, columns: Iterable[str]) -> RecordPairs:
+    """Return pairs of records, given as texts."""
+    sides = (zip(*(record.split(CELL_END) for record in side), strict=True) for side in pairs.T)
+    return RecordPairs(*(dict(zip(columns, cells, strict=True)) for cells in sides))
 
 
 def _kept(answers: Answers) -> str:

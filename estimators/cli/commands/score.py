@@ -8,10 +8,11 @@ import click
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, progress, quiet_option
-from estimators.cli.general import check_without_model, finder_of_pairs
+from estimators.cli.general import check_without_model, compared_pairs, finder_of_pairs
 from estimators.cli.options import (
     FILE,
     FiniteRange,
+    compare_pairs_option,
     compared_by_option,
     contexts_option,
     device_option,
@@ -39,6 +40,7 @@ from estimators.cli.writing import (
 @click.argument("pairs", type=FILE, metavar="PAIRS")
 @pair_options
 @record_options
+@compare_pairs_option
 @model_option(
     "A model file of film train, or the folder of a model that gives similarities. Default: the "
     "general score, which needs no labels.",
@@ -68,6 +70,7 @@ def score(
     text2: str | None,
     left: str | None,
     right: str | None,
+    compare: tuple[str, ...],
     model: str | None,
     encoder: str,
     contexts: int | None,
@@ -80,9 +83,9 @@ def score(
 ) -> None:
     """Add a score to each pair in a table of PAIRS.
 
-    The other columns stay. Without a model, the texts of all pairs are compared as one table by
-    film duplicates: the columns are score, duplicate (the decision, 0 or 1) and kind (what sets
-    the texts apart). A model file adds three columns: probability (that the pair is a
+    The other columns stay. Without a model, the texts or records of all pairs are compared as one
+    table by film duplicates: the columns are score, duplicate (the decision, 0 or 1) and kind (what
+    sets the texts apart). A model file adds three columns: probability (that the pair is a
     duplicate), duplicate (the decision, 0 or 1) and familiarity (how much the texts resemble the
     training texts, from 0 to 1; at 0 the general score decides). If over half of the pairs are
     unlike the training texts, the first column is score, because it is not calibrated. The folder
@@ -90,7 +93,7 @@ def score(
     if you give a --threshold.
     """
     check_places({"--out": out}, [pairs] if model is None else [pairs, model])
-    check_without_model(model, contexts, encoder)
+    check_without_model(model, contexts, encoder, compare)
     folder = model is not None and checked_folder(model, contexts)
     if not folder and threshold is not None and threshold < 0:
         raise click.UsageError(f"--threshold {threshold:g}: probabilities are from 0 to 1")
@@ -105,7 +108,11 @@ def score(
     )
 
     table = reading.open_table(pairs, encoding)
-    texts = reading.pairs_for(classifier, table, text1, text2, (left, right))
+    kinds: Any = None
+    if model is None:
+        texts, kinds = compared_pairs(table, text1, text2, (left, right), compare)
+    else:
+        texts = reading.pairs_for(classifier, table, text1, text2, (left, right))
     familiar = None if classifier is None else classifier.familiarity(texts)
     calibrated = familiar is not None and not are_unfamiliar(familiar)
     if familiar is not None and len(texts) < FEWEST_PAIRS:
@@ -125,7 +132,7 @@ def score(
         )
     last: list[Any] | None = None
     if model is None:
-        found, kind = finder_of_pairs(texts, encoder, device).score_pairs(texts.tolist())
+        found, kind = finder_of_pairs(texts, encoder, device, kinds).score_pairs(texts.tolist())
         scores, last = found.tolist(), kind.tolist()
     elif folder:
         scores = FolderModel(model, texts, contexts, device).similarity()

@@ -19,6 +19,7 @@ from estimators.cli.options import (
     FOLDER,
     FiniteRange,
     chosen_encoder,
+    compare_pairs_option,
     compared_by_option,
     device_option,
     label_option,
@@ -34,7 +35,6 @@ from estimators.encoders import DTYPES, NO_ENCODER, AnyEncoder
 from estimators.inputs import usable_folds
 from estimators.pairs import accurate_duplicates, fast_duplicates, record_duplicates
 from estimators.persistence import save_model
-from film.compare import COLUMN_KINDS
 from film.pairs import calibration_error, shift_prior
 
 _OF_DUPLICATES = (
@@ -65,13 +65,7 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
 @click.argument("pairs", type=FILE, metavar="PAIRS")
 @pair_options
 @record_options
-@click.option(
-    "--compare",
-    metavar="COLUMN[:KIND]",
-    multiple=True,
-    help=f"A column of both records to compare, without its side; repeat the option. Kinds are "
-    f"{', '.join(COLUMN_KINDS)}. Default: all columns but ids, with recognised kinds.",
-)
+@compare_pairs_option
 @label_option
 @model_option("Where the model is saved.")
 @click.option(

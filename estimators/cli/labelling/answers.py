@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from estimators.cli.console import Failure, note
 from estimators.cli.labelling.answer_file import AnswerFile
 from estimators.cli.reading import labels_of
+from estimators.inputs import CELL_END
 from film.datasets import lock_beside, unlock
 from film.text import normalize_text
 
@@ -53,10 +55,17 @@ class Answers:
     ----------
     path : str
         A table with the columns `COLUMNS`, or a file that is not there yet.
+    columns : sequence of str, default=()
+        Columns of records. The file then has left_name, right_name and so on in place of texts,
+        and texts have cells separated by U+001F.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, columns: Sequence[str] = ()) -> None:
         self.path = path
+        self._columns = COLUMNS
+        if columns:
+            sides = [f"{side}_{name}" for name in columns for side in ("left", "right")]
+            self._columns = [*sides, COLUMNS[-1]]
         self._given: list[Row] = []
         self._lock = lock_beside(path, LOCK_SECONDS)
         file = self._read()
@@ -109,20 +118,21 @@ class Answers:
         return pairs, np.array([int(row.answer) for row in rows], dtype=np.int64)
 
     def _read(self) -> AnswerFile:
-        file = AnswerFile(self.path, COLUMNS)
+        file = AnswerFile(self.path, self._columns)
         answers = [""] * len(file.rows)
         if file.table is not None:
-            answered = [place for place, row in enumerate(file.rows) if row[2].strip()]
+            answered = [place for place, row in enumerate(file.rows) if row[-1].strip()]
             if answered:
                 labelled = replace(
                     file.table,
                     rows=[file.table.rows[row] for row in answered],
                     lines=[file.table.lines[row] for row in answered],
                 )
-                for row, answer in zip(answered, labels_of(labelled, COLUMNS[2])[1], strict=True):
+                for row, answer in zip(answered, labels_of(labelled, COLUMNS[-1])[1], strict=True):
                     answers[row] = str(answer)
         self._rows = [
-            Row(row[0], row[1], answer) for row, answer in zip(file.rows, answers, strict=True)
+            Row(CELL_END.join(row[:-1:2]), CELL_END.join(row[1:-1:2]), answer)
+            for row, answer in zip(file.rows, answers, strict=True)
         ]
         return file
 
@@ -139,8 +149,14 @@ class Answers:
 
     def _save(self, file: AnswerFile, rows: list[Row]) -> None:
         if rows:
-            file.append(rows)
+            file.append([self._cells(row) for row in rows])
             self._read()
+
+    def _cells(self, row: Row) -> list[str]:
+        if self._columns is COLUMNS:
+            return list(row)
+        sides = zip(row.text1.split(CELL_END), row.text2.split(CELL_END), strict=True)
+        return [*chain.from_iterable(sides), row.answer]
 
     @contextmanager
     def _alone(self) -> Iterator[AnswerFile]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, note, verbosity
+from estimators.cli.found.rows import compared_columns, rows_of
+from estimators.cli.general import compared_pairs, finder_of_pairs, note_kinds
 from estimators.cli.labelling.answers import Key
 from estimators.cli.options import NO_ENCODER, chosen_encoder
 from estimators.cli.tables import Table
@@ -31,19 +33,22 @@ class Candidates(NamedTuple):
     Attributes
     ----------
     texts : ndarray of object, shape (n, 2)
-        The texts.
+        The texts, or records whose cells are separated by U+001F.
     ends : ndarray of int, shape (n, 2)
         Their numbers, the lower first, which differ where `film.text.normalize_text` does.
     scores : ndarray of float64, shape (n,)
         Their scores by the general formula.
     rows : dict of (str, str) to int
         Row of each pair, by `estimators.cli.labelling.answers.pair_key`.
+    columns : tuple of str
+        Columns of records.
     """
 
     texts: NDArray[np.object_]
     ends: NDArray[np.intp]
     scores: NDArray[np.float64]
     rows: dict[Key, int]
+    columns: tuple[str, ...] = ()
 
     def order(self, seed: int) -> NDArray[np.float64]:
         """Return a random number of each pair that depends on its texts and the seed alone."""
@@ -65,47 +70,72 @@ class Candidates(NamedTuple):
         return self.texts[np.sort(drawn)]
 
 
-def candidate_pairs(
+class Asked(NamedTuple):
+    """What a review asks about: given pairs of texts or records, or the rows of a table.
+
+    Attributes
+    ----------
+    pairs : ndarray of object, shape (n, 2), or None
+        Pairs, if they are given.
+    rows : Rows or None
+        Rows whose pairs are to be found.
+    kinds : dict of str to str, or None
+        Kinds of the columns of records.
+    """
+
+    pairs: Any
+    rows: Any
+    kinds: dict[str, str] | None
+
+
+def asked_of(
     table: Table,
-    text: str | None,
+    text: Any,
     text1: str | None,
     text2: str | None,
-    seed: int,
-    encoder: str = NO_ENCODER,
-) -> Candidates:
-    """Return the pairs of a table of pairs, or of a table of texts those of neighbours."""
-    pairs_given = text1 is not None or text2 is not None
-    if text is not None and pairs_given:
+    sides: Any = (None, None),
+    compare: Sequence[str] = (),
+) -> Asked:
+    """Tell tables of pairs from tables of texts or records, by the options and usual names."""
+    given = (text1, text2, *sides) != (None,) * 4
+    if text is not None and given:
         raise click.UsageError(
             "give --text for a table of texts, or --text1 and --text2 for one of pairs"
         )
-    if pairs_given or (text is None and reading.pair_columns_of(table)):
+    if given or (text is None and not compare and reading.pair_columns_of(table)):
+        pairs, kinds = compared_pairs(table, text1, text2, sides, compare)
+        return Asked(pairs, None, kinds)
+    compared = compared_columns(compare, text, None, table, None, ())
+    rows = rows_of(table, text, compared and compared.ours)
+    return Asked(None, rows, compared and compared.kinds)
+
+
+def candidate_pairs(asked: Asked, table: Table, seed: int, encoder: str = NO_ENCODER) -> Candidates:
+    """Return the given pairs, or those of neighbours among rows, with their scores."""
+    if asked.rows is None:
         if encoder != NO_ENCODER:
             raise click.UsageError("--encoder finds pairs of a table of texts; leave it out")
-        pairs = _drawn(reading.pairs_of(table, text1, text2), table, seed)
-        texts = list(dict.fromkeys(pairs.ravel().tolist()))
-        place = {each: row for row, each in enumerate(texts)}
-        ids = np.array([place[each] for each in pairs.ravel().tolist()]).reshape(-1, 2)
-        finder = DuplicateFinder(verbose=verbosity()).fit(texts)
-        scores, _ = finder.score_pairs([(a, b) for a, b in ids.tolist()])
+        pairs = _drawn(asked.pairs, table, seed)
+        finder = finder_of_pairs(pairs, encoder, None, asked.kinds)
+        scores, _ = finder.score_pairs(pairs.tolist())
     else:
-        texts = reading.texts_of(table, text)
-        name = chosen_encoder(encoder, len(set(texts)))
-        finder = DuplicateFinder(encoder=name, verbose=verbosity()).fit(texts)
-        found = finder.find(threshold=0)
-        ids, scores = found.pairs, found.scores
-    normal = [normalize_text(each) for each in texts]
+        name = chosen_encoder(encoder, len(set(asked.rows.texts)))
+        finder = DuplicateFinder(encoder=name, compare=asked.kinds, verbose=verbosity())
+        found = finder.fit(asked.rows.given).find(threshold=0)
+        note_kinds(finder)
+        pairs = found.texts if found.records is None else found.records.texts
+        scores = found.scores
+    normal = {text: normalize_text(text) for text in set(pairs.ravel().tolist())}
     rows: dict[Key, int] = {}
     kept: list[int] = []
-    for row, (a, b) in enumerate(ids.tolist()):
+    for row, (a, b) in enumerate(pairs.tolist()):
         key = (normal[a], normal[b]) if normal[a] <= normal[b] else (normal[b], normal[a])
         if key[0] and key[0] != key[1] and key not in rows:
             rows[key] = len(kept)
             kept.append(row)
     if not kept:
         raise Failure(f"{table.source} has no pair of two different texts to ask about")
-    shown = np.array(texts, dtype=object)[ids[kept]]
-    return Candidates(shown, _numbered(rows), scores[kept], rows)
+    return Candidates(pairs[kept], _numbered(rows), scores[kept], rows, tuple(asked.kinds or ()))
 
 
 def _drawn(pairs: NDArray[np.object_], table: Table, seed: int) -> NDArray[np.object_]:

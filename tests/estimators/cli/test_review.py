@@ -164,7 +164,9 @@ def test_a_table_of_texts_gives_its_neighbours(shelf, tmp_path):
 
 def candidates(path, **given):
     with click.Context(main):
-        return _candidates.candidate_pairs(read_table(path), None, None, None, 0)
+        table = read_table(path)
+        asked = _candidates.asked_of(table, None, None, None)
+        return _candidates.candidate_pairs(asked, table, 0)
 
 
 def test_candidates_are_different_texts_once_each(tmp_path):
