@@ -6,6 +6,8 @@ JOBS ?= 2
 # Tests run in JOBS processes: with as many threads in each as there are cores, they would wait for
 # each other.
 export OMP_NUM_THREADS ?= 1
+# Without compiled files, every process that a test starts would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all docs trust release-check compatibility coverage mutants gpu gpu-weights clean
 

@@ -2,6 +2,7 @@ import ast
 import importlib
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,7 @@ def room(module: str) -> str | None:
     return ".".join(parts[:2]) if is_room else None
 
 
+@cache
 def face(name: str) -> dict[str, str]:
     """The module of each name that a package or room exports."""
     stub = ROOT / name.replace(".", "/") / "__init__.pyi"
@@ -101,6 +103,7 @@ def face(name: str) -> dict[str, str]:
     }
 
 
+@cache
 def imports(path: Path) -> list[tuple[str, str]]:
     """(module, name) of every name that a file imports, inside functions too."""
     return [
@@ -263,4 +266,4 @@ def test_the_continuous_integration_names_tests_that_exist():
         ["bash", "-c", f"printf '%s\\n' {' '.join(listed[1].split())}"], text=True
     ).split()
     assert len(paths) > 10
-    assert [path for path in paths if not (ROOT / path).exists()] == []
+    assert [path for path in paths if not (ROOT / path.partition("::")[0]).exists()] == []

@@ -20,14 +20,14 @@ from estimators import FILM
 from film.datasets import make_question_pairs
 from film.metric import triplets_from_pairs
 
-data = make_question_pairs(800, random_state=0)
+data = make_question_pairs(300, random_state=0)
 texts, rows = np.unique(data.pairs.ravel().astype(str), return_inverse=True)
 X = TfidfVectorizer().fit_transform(texts)
 triplets = triplets_from_pairs(rows.reshape(-1, 2), data.y, len(texts), n_random=1, random_state=0)
 # Each solver warns if it stops above the bound; the curves show this.
 warnings.simplefilter("ignore", ConvergenceWarning)
 models = {
-    solver: FILM(d=20, rank=150, solver=solver, max_iter=60, random_state=0).fit(X, triplets)
+    solver: FILM(d=20, rank=100, solver=solver, max_iter=60, random_state=0).fit(X, triplets)
     for solver in ("eigen", "cayley")
 }
 for solver, model in models.items():

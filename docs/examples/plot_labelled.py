@@ -15,7 +15,7 @@ from estimators import disjoint_pairs_split, fast_duplicates
 from estimators.inspection import ReliabilityDisplay
 from film.datasets import make_question_pairs
 
-data = make_question_pairs(1200, random_state=0)
+data = make_question_pairs(600, random_state=0)
 train, test, y, y_test = disjoint_pairs_split(data.pairs, data.y, test_size=0.25, random_state=0)
 model = fast_duplicates(d=20, rank=100, cv=2).fit(train, y)
 probabilities = model.predict_proba(test)[:, 1]

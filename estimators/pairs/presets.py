@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
-from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +16,7 @@ from estimators.metric import FILM
 from estimators.pairs.duplicate_classifier import DuplicateClassifier
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.record_features import RecordFeatures
+from estimators.pairs.stack.final_model import few_label_trees
 from estimators.pairs.word_differences import WordDifferences
 from film.text import normalize_text, token_text
 
@@ -179,12 +179,11 @@ def few_label_duplicates(
         raise ValueError(f"pairs hold {n_words} word(s); give texts of at least two words")
     svd = TruncatedSVD(min(rank, n_words - 1), random_state=random_state)
     latent = Pipeline([("tfidf", vectorizer), ("svd", svd)]).fit(texts)
-    trees = ExtraTreesClassifier(300, min_samples_leaf=3, random_state=random_state)
     # The fit of a frozen estimator requires y, and a pipeline passes one, even None.
     lexical = Pipeline([("lexical", FrozenEstimator(LexicalFeatures().fit(pairs)))])
     return DuplicateClassifier(
         [("latent", FrozenEstimator(latent))],
-        trees,
+        few_label_trees(random_state),
         features=lexical,
         random_state=random_state,
         **params,

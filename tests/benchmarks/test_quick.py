@@ -36,8 +36,8 @@ RUNS = {
     "trust": "--quick --parts readers,estimators --inputs 5",
 }
 SLOW = (
-    *("accurate", "compatibility", "contexts", "corpus", "duplicates"),
-    *("gpu", "intents", "release", "sts", "trust"),
+    *("accurate", "calibration", "compatibility", "contexts", "corpus", "duplicates"),
+    *("explanations", "few_labels", "gpu", "intents", "records", "release", "sts", "trust"),
 )
 NO_RUN = {"compare", "tables"}
 NEEDS_TORCH = ("encoders", "sts", "ists", "rcmd_train", "contexts", "gpu")

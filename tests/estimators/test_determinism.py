@@ -21,9 +21,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from estimators import (DuplicateFinder, FILM, MiniBatchFILM, PairwiseKNNClassifier,
                         WordDifferences, fast_duplicates, few_label_duplicates)
+from estimators.pairs.stack import final_model
 from film.datasets import make_question_pairs
 from film.pairs import neighbour_ranks
 
+final_model.N_TREES = 30
 warnings.simplefilter("ignore")
 data = make_question_pairs(150, random_state=0)
 texts = sorted({*data.pairs.flat})

@@ -19,6 +19,9 @@ from estimators.pairs.stack.members import EMBEDDER_COLUMNS, PREDICTOR_COLUMNS
 BOOSTING_PAIRS = 2000
 """From this many labelled pairs on, the default final model is boosted trees."""
 
+N_TREES, N_RECORD_TREES = 300, 200
+"""Trees of the default forest, of few pairs of texts and of records; they take most of a fit."""
+
 _OWN_PRIORS = ("class_weight", "class_prior", "priors")
 _GRIDS = ("param_grid", "param_distributions")
 
@@ -71,7 +74,7 @@ def few_label_trees(random_state: int) -> ExtraTreesClassifier:
     ----------
     Geurts, Ernst and Wehenkel, *Extremely randomized trees*, 2006.
     """
-    return ExtraTreesClassifier(300, min_samples_leaf=3, random_state=random_state)
+    return ExtraTreesClassifier(N_TREES, min_samples_leaf=3, random_state=random_state)
 
 
 def _record_trees(random_state: int) -> ExtraTreesClassifier:
@@ -80,7 +83,7 @@ def _record_trees(random_state: int) -> ExtraTreesClassifier:
     # In one thread, as sums over trees differ in their last bit between several.
     share: Any = 0.3
     return ExtraTreesClassifier(
-        200, min_samples_leaf=2, max_features=share, random_state=random_state
+        N_RECORD_TREES, min_samples_leaf=2, max_features=share, random_state=random_state
     )
 
 

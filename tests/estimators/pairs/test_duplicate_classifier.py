@@ -303,7 +303,8 @@ def trees_with_near_copies(model, weights):
     falling = "numbers unshared,negation on one side,different question words,symbols unshared"
     falling = {*falling.split(","), "negated words unshared"}
     signs = [name.endswith(rising) - (name in falling) for name in names]
-    trees = ExtraTreesClassifier(300, min_samples_leaf=3, random_state=0, monotonic_cst=signs)
+    n_trees = model.final_estimator_.n_estimators
+    trees = ExtraTreesClassifier(n_trees, min_samples_leaf=3, random_state=0, monotonic_cst=signs)
     return trees.fit(rows, [*Y, *[1] * len(near)], sample_weight=weights)
 
 

@@ -38,6 +38,7 @@ from film.judge import (
     general_weights,
     meaning_features,
 )
+from tests.few_trees import USUAL, forests_of
 
 DATA = make_question_pairs(420, random_state=0)
 N = 300
@@ -52,7 +53,8 @@ ODD = [("", ""), ("", "How do I learn to bake?"), ("😀😀", "🚀"), ("日本
 
 @pytest.fixture(scope="module")
 def model():
-    return fast_duplicates(d=20, rank=50, cv=2).fit(DATA.pairs[:N], LABELS[:N])
+    with forests_of(*USUAL):  # of few trees, all may agree: their log-odds are infinite
+        return fast_duplicates(d=20, rank=50, cv=2).fit(DATA.pairs[:N], LABELS[:N])
 
 
 def columns(model, pairs):

@@ -1,0 +1,1 @@
+from tests.few_trees import few_trees as few_trees
