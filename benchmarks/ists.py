@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> int:
         aligned = alignments(gold, tokens)
         found = {
             method: {
-                f"f1_{protocol}": score_alignments(gold, links, protocol).alignment.f1
+                f"f1_{protocol}": score_alignments(gold, links, protocol).f1
                 for protocol in PROTOCOLS
             }
             for method, links in aligned.items()

@@ -61,7 +61,7 @@ class Judges:
                 if method is None:
                     continue
                 score = score_alignments(gold, aligned[method], "clrcmd")
-                found[f"{name}_{source}"] = score.alignment.f1
+                found[f"{name}_{source}"] = score.f1
         found["quora_auc"] = float(roc_auc_score(self.y_dev, said[DEV]))
         return found
 
