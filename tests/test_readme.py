@@ -72,7 +72,17 @@ def test_the_pictures_are_of_the_pages(played):
         assert abs(new - kept).mean() < 0.05, f"{name} is stale: run python -m docs.first_page"
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+SLOW_GUIDE = ROOT / "docs" / "token-similarity.md"
+"""It trains MiniLM; the tests of each estimator train a tiny model."""
+
+
+@pytest.mark.parametrize(
+    "guide",
+    [
+        pytest.param(path, marks=pytest.mark.slow if path == SLOW_GUIDE else (), id=path.stem)
+        for path in GUIDES
+    ],
+)
 def test_guides_run_as_typed_on_readmes_tables(guide, extras):
     # Saved transformers models are large: nothing of them stays.
     with TemporaryDirectory() as folder, chdir(folder):

@@ -80,12 +80,13 @@ def suspicious_labels(
 
     Examples
     --------
-    >>> from estimators import suspicious_labels
+    >>> from estimators import fast_duplicates, suspicious_labels
     >>> from film.datasets import make_question_pairs
     >>> data = make_question_pairs(300, random_state=0)
     >>> y = data.y.copy()
     >>> y[7] = 1 - y[7]
-    >>> 7 in suspicious_labels(data.pairs, y).rows[:3]
+    >>> small = fast_duplicates(d=20, rank=50, cv=2)
+    >>> 7 in suspicious_labels(data.pairs, y, classifier=small).rows[:3]
     True
     """
     pairs = check_pairs(pairs)

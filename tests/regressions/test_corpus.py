@@ -194,10 +194,10 @@ def test_10_texts_without_any_known_feature_are_counted_and_their_copies_found()
 @pytest.mark.parametrize("index", ["exact", "approximate"])
 @pytest.mark.parametrize("searched", [False, True])
 def test_13_a_finder_is_saved_and_goes_on_as_it_was(tmp_path, index, searched):
-    texts = corpus(900)
-    blocks = [i % 2 for i in range(900)] if searched else None
+    texts = corpus(300)
+    blocks = [i % 2 for i in range(300)] if searched else None
     more = {"blocks": [0, 1, 7]} if searched else {}
-    ids = [f"r{i}" for i in range(900)]
+    ids = [f"r{i}" for i in range(300)]
     finder = DuplicateFinder(n_neighbors=4, index=index).fit(texts, ids, blocks)
     if searched:
         finder.find(budget=1)
