@@ -136,7 +136,7 @@ def review(
     leaves(_kept(answers))
     candidates = candidate_pairs(asked, rows, seed, encoder)
     chosen = threshold or _expected_threshold(candidates, precision)
-    fit = _Fit(model, candidates, seed, asked.kinds)
+    fit = _Fit(model, candidates, seed)
     note(_kept(answers))
     dialogue = _Dialogue(answers, candidates, fit, chosen, precision, seed)
     note(f"asking {n} more: {_CHOICES}")
@@ -237,9 +237,9 @@ class _Dialogue:
     def _ask(self, pair: np.ndarray, place: str) -> str:
         click.echo(f"\n{place}", err=True)
         lines = [printable_text(text, _SHOWN_CHARACTERS) for text in pair]
-        if self._candidates.columns:
+        if self._candidates.kinds:
             cells = zip(*(record.split(CELL_END) for record in pair), strict=True)
-            lines = side_by_side(dict(zip(self._candidates.columns, cells, strict=True)))
+            lines = side_by_side(dict(zip(self._candidates.kinds, cells, strict=True)))
         for line in lines:
             click.echo(f"  {line}", err=True)
         while True:
@@ -292,23 +292,16 @@ def _check_input() -> None:
 class _Fit:
     """Fit and save a model when there are new answers."""
 
-    def __init__(
-        self,
-        path: str | None,
-        candidates: Candidates,
-        seed: int,
-        kinds: dict[str, str] | None,
-    ) -> None:
+    def __init__(self, path: str | None, candidates: Candidates, seed: int) -> None:
         self._path = path
-        self._kinds = kinds
         self._candidates = candidates
         self._seed = seed
         self._fitted_on: list[Any] | None = None
 
     @cached_property
     def _untrained(self) -> Any:
-        if self._kinds is not None:
-            given = {name: kind for name, kind in self._kinds.items() if kind}
+        if self._candidates.kinds is not None:
+            given = {name: kind for name, kind in self._candidates.kinds.items() if kind}
             return record_duplicates(kinds=given, random_state=self._seed)
         return few_label_duplicates(self._candidates.pool(self._seed), random_state=self._seed)
 
@@ -327,10 +320,10 @@ class _Fit:
             )
             return
         classifier = self._untrained.set_params(cv=folds)
-        if self._kinds is None:
+        if self._candidates.kinds is None:
             classifier.set_params(final_estimator__n_estimators=TREES).fit(pairs, y)
         else:
-            classifier.fit(_records(pairs, self._kinds), y)
+            classifier.fit(_records(pairs, self._candidates.kinds), y)
         save_model(classifier, self._path)
         self._fitted_on = content
         note(f"wrote {self._path}, fitted on {len(y)} labels")

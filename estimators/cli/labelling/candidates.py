@@ -40,15 +40,15 @@ class Candidates(NamedTuple):
         Their scores by the general formula.
     rows : dict of (str, str) to int
         Row of each pair, by `estimators.cli.labelling.answers.pair_key`.
-    columns : tuple of str
-        Columns of records.
+    kinds : dict of str to str, or None
+        Kinds of the columns of records.
     """
 
     texts: NDArray[np.object_]
     ends: NDArray[np.intp]
     scores: NDArray[np.float64]
     rows: dict[Key, int]
-    columns: tuple[str, ...] = ()
+    kinds: dict[str, str] | None = None
 
     def order(self, seed: int) -> NDArray[np.float64]:
         """Return a random number of each pair that depends on its texts and the seed alone."""
@@ -71,17 +71,7 @@ class Candidates(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a review asks about: given pairs of texts or records, or the rows of a table.
-
-    Attributes
-    ----------
-    pairs : ndarray of object, shape (n, 2), or None
-        Pairs, if they are given.
-    rows : Rows or None
-        Rows whose pairs are to be found.
-    kinds : dict of str to str, or None
-        Kinds of the columns of records.
-    """
+    """Given pairs, or rows whose pairs are to be found, and the kinds of the columns of records."""
 
     pairs: Any
     rows: Any
@@ -135,7 +125,7 @@ def candidate_pairs(asked: Asked, table: Table, seed: int, encoder: str = NO_ENC
             kept.append(row)
     if not kept:
         raise Failure(f"{table.source} has no pair of two different texts to ask about")
-    return Candidates(pairs[kept], _numbered(rows), scores[kept], rows, tuple(asked.kinds or ()))
+    return Candidates(pairs[kept], _numbered(rows), scores[kept], rows, asked.kinds)
 
 
 def _drawn(pairs: NDArray[np.object_], table: Table, seed: int) -> NDArray[np.object_]:

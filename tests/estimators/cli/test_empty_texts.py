@@ -36,7 +36,6 @@ def test_texts_that_stand_for_nothing_are_told(tmp_path, monkeypatch, cell):
         ["submit", "empty.csv", "-m", "{model}", "--out", "submission.csv"],
         ["review", "empty.csv", "-1", "text1", "-2", "text2", "--labels", "labels.csv"],
         ["train", "empty.csv", "-m", "new.film"],
-        ["train", "full.csv", "--more-duplicates", "empty.csv", "-m", "new.film"],
     ],
 )
 def test_a_table_without_any_text_is_named_with_its_columns(
