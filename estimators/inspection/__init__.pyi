@@ -9,6 +9,7 @@ from .displays.reliability import ReliabilityDisplay as ReliabilityDisplay
 from .displays.score_histogram import ScoreHistogramDisplay as ScoreHistogramDisplay
 from .displays.threshold import ThresholdDisplay as ThresholdDisplay
 from .explanation import Explanation as Explanation
+from .explanation import token_side as token_side
 from .left_out_words import WordEffect as WordEffect
 from .left_out_words import word_effects as word_effects
 from .members import FittedLine as FittedLine

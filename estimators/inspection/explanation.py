@@ -375,3 +375,34 @@ class Explanation:
         order = order[np.lexsort((entries.col[order], entries.row[order]))]
         places = (entries.row[order], entries.col[order])
         return sp.coo_array((entries.data[order], places), shape=entries.shape)
+
+
+def token_side(side: int, text: str, tokens: Any, encoder: Any) -> dict[str, Any]:
+    """Return the parameters of an `Explanation` for one text, from its encoded tokens.
+
+    Parameters
+    ----------
+    side : {1, 2}
+        Which of both texts it is.
+    text : str
+        The text.
+    tokens : Ragged
+        Its tokens alone, from ``encoder``.
+    encoder : TokenEncoder or TokenFILM
+        Fitted.
+
+    Returns
+    -------
+    parameters : dict
+        Text, tokens, offsets and masks. Tokens are spelled as in the text; those without characters
+        as in the vocabulary.
+    """
+    spans, names = np.asarray(tokens.spans).reshape(-1, 2), encoder.token_names(tokens.ids)
+    spelled = [text[a:b] or name for (a, b), name in zip(spans.tolist(), names, strict=True)]
+    return {
+        f"text{side}": text,
+        f"tokens{side}": spelled,
+        f"offsets{side}": spans,
+        f"special{side}": np.asarray(tokens.is_special),
+        f"unknown{side}": encoder.loaded().is_unknown(tokens.ids),
+    }

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from estimators.encoders import SentenceEncoder, TokenEncoder
 from estimators.inputs import as_texts, check_pairs
-from estimators.inspection.explanation import Explanation
+from estimators.inspection.explanation import Explanation, token_side
 from estimators.inspection.words import explain_words
 from estimators.metric import map_of
 from film.tokens import ONE_SIDED
@@ -170,20 +170,10 @@ def _of_tokens(
     given: dict[str, Any] = {}
     vectors = []
     for side, number in enumerate(pair, 1):
-        text, tokens = texts[number], found[[number]]
-        spans = np.asarray(tokens.spans).reshape(-1, 2)
-        names = encoder.token_names(tokens.ids)
+        tokens = found[[number]]
         values = np.asarray(tokens.values, dtype=np.float64)
         vectors.append(values if components is None else values @ components.T)
-        given |= {
-            f"text{side}": text,
-            f"tokens{side}": [
-                text[a:b] or name for (a, b), name in zip(spans.tolist(), names, strict=True)
-            ],
-            f"offsets{side}": spans,
-            f"special{side}": np.asarray(tokens.is_special),
-            f"unknown{side}": encoder.loaded().is_unknown(tokens.ids),
-        }
+        given |= token_side(side, texts[number], tokens, encoder)
     scale = 1.0
     for points in vectors:
         scale *= float(np.linalg.norm(points.sum(axis=0))) if len(points) else 0.0

@@ -23,7 +23,7 @@ from estimators.inputs import (
     cloned,
     tags_of_texts,
 )
-from estimators.inspection import ChunkAlignment, Explanation, find_chunks
+from estimators.inspection import ChunkAlignment, Explanation, find_chunks, token_side
 from estimators.tokens.blocks import Block, coded_blocks, each_pair, encoded_blocks
 from estimators.tokens.vocabulary import WEIGHTS, check_weights
 from estimators.training import check_judged
@@ -189,13 +189,13 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         found = []
         blocks = self._blocks(self.encoder_, self.token_weights_, pairs)
         for block, (first, second) in each_pair(blocks):
-            side1, x1, w1 = _described(self.encoder_, block, first)
-            side2, x2, w2 = _described(self.encoder_, block, second)
+            side1, x1, w1 = _described(self.encoder_, block, first, 1)
+            side2, x2, w2 = _described(self.encoder_, block, second, 2)
             similarity, contributions = self._contributions(x1, w1, x2, w2)
             found.append(
                 Explanation(
-                    **{f"{name}1": value for name, value in side1.items()},
-                    **{f"{name}2": value for name, value in side2.items()},
+                    **side1,
+                    **side2,
                     contributions=contributions,
                     similarity=float(similarity),
                     title=self._title,
@@ -361,17 +361,11 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         )
 
 
-def _described(encoder: Any, block: Block, number: int) -> tuple[dict[str, Any], Any, Any]:
+def _described(
+    encoder: Any, block: Block, number: int, side: int
+) -> tuple[dict[str, Any], Any, Any]:
     """Return the parts of an explanation for one text, its token vectors, and their weights."""
-    text, tokens = block.texts[number], block.tokens[[number]]
-    spans, names = np.asarray(tokens.spans).tolist(), encoder.token_names(tokens.ids)
+    tokens = block.tokens[[number]]
     start, end = block.tokens.starts[number : number + 2]
-    said = {
-        "text": text,
-        # Spelled as in the text; tokens without characters are spelled as in the vocabulary.
-        "tokens": [text[a:b] or name for (a, b), name in zip(spans, names, strict=True)],
-        "offsets": tokens.spans,
-        "special": tokens.is_special,
-        "unknown": encoder.loaded().is_unknown(tokens.ids),
-    }
-    return said, tokens.values, None if block.weights is None else block.weights[start:end]
+    weights = None if block.weights is None else block.weights[start:end]
+    return token_side(side, block.texts[number], tokens, encoder), tokens.values, weights
