@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
@@ -257,15 +257,8 @@ class Verdict:
         data : dict
             Keys are the attributes.
         """
-        return vars(self) | {
-            "members": [vars(evidence).copy() for evidence in self.members],
-            "features": [vars(evidence).copy() for evidence in self.features],
-            "words": {name: words.to_dict() for name, words in self.words.items()},
-            "terms": {name: [list(term) for term in terms] for name, terms in self.terms.items()},
-            "lines": {name: vars(line).copy() for name, line in self.lines.items()},
-            "sameness": None if self.sameness is None else vars(self.sameness).copy(),
-            "by_word": [vars(effect).copy() for effect in self.by_word],
-        }
+        words = {name: explanation.to_dict() for name, explanation in self.words.items()}
+        return asdict(replace(self, words={})) | {"words": words}
 
     def __str__(self) -> str:
         lines = [
