@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -134,13 +133,6 @@ class Ragged:
             If the texts differ in width, or a column does not have one entry per text.
         """
         arrays = [np.asarray(row) for row in rows]
-        for i, row in enumerate(arrays):
-            if row.ndim != 2 or row.shape[1] != arrays[0].shape[1]:
-                width = arrays[0].shape[1] if arrays[0].ndim == 2 else "h"
-                raise ValueError(
-                    f"rows[{i}] must have shape (L, {width}), one row per token and the same width "
-                    f"for all texts, got shape {row.shape}."
-                )
         values = np.concatenate(arrays) if arrays else np.zeros((0, 0))
         lengths = [len(row) for row in arrays]
         columns = {}
@@ -194,24 +186,18 @@ class Ragged:
                     "(index, Ellipsis)."
                 )
             index = index[0]
-        if isinstance(index, slice):
-            start, stop, step = index.indices(len(self))
-            if step == 1:
-                return self._between(start, max(start, stop))
-            return self._take(np.arange(start, stop, step))
-        if np.ndim(index) == 0 and not isinstance(index, (bool, np.bool_)):
-            try:
-                i = operator.index(index)
-            except TypeError:
-                raise IndexError(
-                    f"the index {index!r} must be an integer, a slice, or an array of integers "
-                    "or booleans."
-                ) from None
-            if not -len(self) <= i < len(self):
-                raise IndexError(f"the index {i} is out of range for {len(self)} texts.")
-            i %= len(self)
-            return self.values[self.starts[i] : self.starts[i + 1]]
-        return self._take(self._integers(np.asarray(index)))
+        if isinstance(index, slice) and index.step in (None, 1):
+            start, stop, _ = index.indices(len(self))
+            return self._between(start, max(start, stop))
+        if not isinstance(index, slice):
+            index = np.asarray(index) if np.size(index) else np.zeros(0, dtype=np.int64)
+        # NumPy names indices that are wrong.
+        chosen = np.arange(len(self))[index]
+        if chosen.ndim > 1:
+            raise IndexError(f"Ragged has one axis, got the index {index!r}")
+        if chosen.ndim == 0:
+            return self.values[self.starts[chosen] : self.starts[chosen + 1]]
+        return self._take(chosen)
 
     def without_special(self) -> Ragged:
         """Remove the special tokens.
@@ -250,24 +236,6 @@ class Ragged:
         tokens = np.repeat(self.starts[index] - starts[:-1], lengths) + np.arange(starts[-1])
         columns = {name: column[tokens] for name, column in self._columns().items()}
         return Ragged(self.values[tokens], starts, **columns)
-
-    def _integers(self, index: NDArray[Any]) -> NDArray[np.int64]:
-        n = len(self)
-        if index.ndim == 1 and not len(index) and index.dtype.kind == "f":
-            return np.zeros(0, dtype=np.int64)
-        if index.ndim != 1 or index.dtype.kind not in "iub":
-            raise IndexError(
-                "an index must be an integer, a slice, or a one-dimensional array of integers or "
-                f"booleans, got {index.dtype} of shape {index.shape}."
-            )
-        if index.dtype.kind == "b":
-            if len(index) != n:
-                raise IndexError(f"a mask must have {n} entries, one per text, got {len(index)}.")
-            return np.flatnonzero(index)
-        out = (index < -n) | (index >= n)
-        if out.any():
-            raise IndexError(f"the index {index[out][0]} is out of range for {n} texts.")
-        return np.where(index < 0, index + n, index).astype(np.int64)
 
 
 def _starts(lengths: Any) -> NDArray[np.int64]:
