@@ -85,11 +85,12 @@ def candidates(
     """
     ids = [row["id"] for side in sides for row in side]
     given: list[Any] = [cells_of(side) if by_column else joined(side) for side in sides]
+    finder = DuplicateFinder(compare=dict.fromkeys(given[0], "") if by_column else None)
     if len(sides) == 1:
-        found = DuplicateFinder().fit(given[0]).find(threshold=0)
+        found = finder.fit(given[0]).find(threshold=0)
         pairs = found.pairs
     else:
-        finder = DuplicateFinder().fit(given[0], beside=given[1])
+        finder.fit(given[0], beside=given[1])
         found = finder.match(given[1], threshold=0)
         pairs = found.pairs[:, ::-1] + np.array([0, len(sides[0])])
     n = len(sides[0])

@@ -37,7 +37,7 @@ mostly groups. Then the weight of each case, and the usual slope and its spread 
 _USUAL_CROSSING = {False: (0.8, 1.0), True: (-0.3, 1.2)}
 """Mean and spread within one table, and between two."""
 
-_CROSSING_BY_COLUMN = {False: (1.5, 1.0), True: (2.0, 2.0)}
+_CROSSING_BY_COLUMN = {False: (2.0, 1.0), True: (2.0, 2.0)}
 """With the evidence of columns, which is also learned from mere near copies."""
 
 _PER_ROW = 0.4

@@ -103,7 +103,7 @@ def slow_expected(pairs, scores, two_tables=False, one_to_one=False, by_column=F
     mean = np.array([0, -0.8, -0.2, -0.2, -0.2, -0.2, 0, 0, 0, 0, -0.25])
     spread = np.array([100, 1, 0.5, 0.5, 0.5, 0.5, 1, 1, 1, 1, 0.4])
     kinds = [(0.02, 0.6, 2.8, 0.4), (0.15, 0.25, 2.8, 0.4), (1.0, 0.15, 4.0, 0.25)]
-    usual_crossing = {False: [(0.8, 1), (-0.3, 1.2)], True: [(1.5, 1), (2, 2)]}
+    usual_crossing = {False: [(0.8, 1), (-0.3, 1.2)], True: [(2, 1), (2, 2)]}
     centre, width = usual_crossing[by_column][two_tables]
     listed = rounds == 0 if one_to_one else np.ones(len(x), dtype=bool)
     thresholds = np.arange(1, 100) / 100
