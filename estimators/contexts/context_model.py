@@ -17,6 +17,7 @@ from estimators.contexts.parts.building import build
 from estimators.contexts.parts.earlier_parts import read_parts
 from estimators.encoders import check_device
 from estimators.inputs import (
+    check_choice,
     check_documents,
     check_integer,
     check_real,
@@ -40,6 +41,7 @@ from film.contexts import SentenceCorpus, combine_terms, make_corpus
 from film.threads import FIRST_USE
 
 FORMAT = 3
+PRIORS = ("corpus", "training")
 ARRAYS = "arrays.safetensors"
 NOT_SAVED = {"device", "random_state", "encoder"}
 """Parameters that a folder does not store: they depend on machine or fit, or are models."""
@@ -57,7 +59,7 @@ SAVED = {
 @savable
 @retired(
     *("folder", "sides", "interaction", "discriminator_seconds", "reader", "lexical", "width"),
-    *("discriminator_epochs", "prior", "diverse"),
+    *("discriminator_epochs", "diverse"),
     positional="folder",
 )
 class ContextModel(TransformerMixin, BaseEstimator):
@@ -86,6 +88,10 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Maximum seconds of training. The result then depends on the machine's speed.
     n_contexts : int, default=500
         Number of contexts of a sentence, and of the fixed set.
+    prior : {"corpus", "training"}, default="corpus"
+        Prior probability in the first term of Eq. 3. "corpus": one of all n contexts is true,
+        -log(1 + n exp(-z)) for the logit z. "training": one of two is true, as in training,
+        -log(1 + exp(-z)), which is Eq. 1 in the paper. The order of contexts is the same.
     weights : sequence of 4 floats, default=(1, 1, 1, 1)
         λ of Eq. 3: discriminator, sentence given context, left and right given the rest. The
         weights of terms that the model does not have are ignored.
@@ -133,8 +139,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
     -----
     A context is identified by the row of its centre sentence. Vectors of all contexts are held in
     half precision, so one product ranks them for a sentence. It takes 2 q n operations for n
-    sentences of the corpus, with q = 514, or 2 more than the width of other vectors. The first term
-    of Eq. 3 is -log(1 + n exp(-z)) for the logit z: one of all n contexts is true. A set has at
+    sentences of the corpus, with q = 514, or 2 more than the width of other vectors. A set has at
     most one context per chunk of 10 sentences, and left sentences that share less than half of
     their words. The same seed gives the same training on one CPU.
 
@@ -164,6 +169,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         generator_epochs: float = 1,
         generator_seconds: Any = None,
         n_contexts: int = 500,
+        prior: str = "corpus",
         weights: Any = (1, 1, 1, 1),
         device: Any = None,
         random_state: Any = None,
@@ -174,6 +180,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         self.generator_epochs = generator_epochs
         self.generator_seconds = generator_seconds
         self.n_contexts = n_contexts
+        self.prior = prior
         self.weights = weights
         self.device = device
         self.random_state = random_state
@@ -521,6 +528,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
             If it is damaged.
         """
         state = vars(self)
+        state.setdefault("prior", "corpus")
         if "_parts" in state:
             try:
                 self._settings, self._arrays = read_parts(state)
@@ -542,6 +550,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
                     encoder=self.encoder_,
                     device=check_device(torch, self.device),
                 )
+            self._opened.prior = check_choice("prior", self.prior, PRIORS)
             return self._opened
 
     def _set_fitted(
@@ -565,6 +574,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_integer("n_contexts", self.n_contexts, 1)
+        check_choice("prior", self.prior, PRIORS)
         check_real("generator_epochs", self.generator_epochs, 0)
         if self.generator_seconds is not None:
             check_real("generator_seconds", self.generator_seconds, 1e-3)

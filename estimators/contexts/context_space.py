@@ -86,6 +86,7 @@ class ContextSpace:
         )
         self.fixed, self.centres = fixed, self.corpus.centres()
         self.chunks = self.corpus.chunks[self.centres]
+        self.prior = "corpus"
         self.tokenizer, self.max_length = settings.get("tokenizer"), settings.get("max_length")
         spelling = arrays.get("spelling.weights")
         self.encoder = encoder if spelling is None else Spelling(spelling, settings["seed"])
@@ -148,11 +149,13 @@ class ContextSpace:
     def log_fit(self, sentences: Sentences, rows: np.ndarray) -> np.ndarray:
         """Return log p(y = 1 | s, c) of all sentences in all contexts, (n, m) float32.
 
-        One of all n contexts is true, so it is -log(1 + n exp(-z)) for the logit z.
+        The prior says that one of all n contexts is true, -log(1 + n exp(-z)) for the logit z, or
+        one of two, as in training (Eq. 1).
         """
         vectors = np.asarray(self.contexts[self.place(rows)], dtype=np.float64)
         logits = sentences.vectors @ vectors.T
-        return -np.logaddexp(0, np.log(len(self.centres)) - logits).astype(np.float32)
+        n_false = len(self.centres) if self.prior == "corpus" else 1
+        return -np.logaddexp(0, np.log(n_false) - logits).astype(np.float32)
 
     @functools.cached_property
     def reference(self) -> Sentences:

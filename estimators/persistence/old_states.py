@@ -16,7 +16,7 @@ _GONE = {
         *("batch_size", "discriminator_learning_rate", "generator_batch_size"),
         *("generator_learning_rate", "validation_fraction", "n_retrieved", "n_ranked"),
         *("sides", "interaction", "discriminator_seconds", "reader", "lexical", "width"),
-        *("discriminator_epochs", "prior", "diverse"),
+        *("discriminator_epochs", "diverse"),
     ),
     "ContextRegressor": ("reference", "weights"),
     "DuplicateClassifier": (

@@ -1,5 +1,6 @@
 """A model of contexts: what it learns from, what it answers, and what it refuses."""
 
+import copy
 import pickle
 import warnings
 from functools import cache
@@ -110,6 +111,17 @@ def test_reference_terms_are_of_sentences_of_the_corpus_above_their_levels(model
     np.testing.assert_array_equal(drawn[0], drawn[1])
     nearest = np.abs(drawn[0][:, np.newaxis] - found).max(axis=2).min(axis=1)
     assert drawn[0].shape == (5, 3) and nearest.max() < 1e-4
+
+
+def test_the_prior_of_training_is_the_probability_of_eq_1(model):
+    """One false context for each true one, in place of all that the corpus has."""
+    by_corpus = model.transform(TEXTS).astype(float)
+    logits = np.log(len(model.corpus_.centres())) - np.log(np.expm1(-by_corpus))
+    plain = copy.copy(model).set_params(prior="training")
+    np.testing.assert_allclose(plain.transform(TEXTS), -np.log1p(np.exp(-logits)), atol=1e-3)
+    chosen = [each.contexts_of(["The cat sees the tree."], 5)[0] for each in (plain, model)]
+    np.testing.assert_array_equal(*chosen)
+    np.testing.assert_array_equal(model.transform(TEXTS), by_corpus.astype(np.float32))
 
 
 def test_terms_are_weighed_and_have_zeros_where_the_model_has_none(model):
