@@ -262,7 +262,7 @@ def duplicates(**given: Any) -> None:
     blocks = blocks_of(rows, options.within)
     must, cannot = [], []
     if options.not_same is not None:
-        must, cannot = known_pairs(options.not_same, options.encoding, texts, ids, blocks)
+        must, cannot = known_pairs(options.not_same, options.encoding, records, ids, blocks)
     leaves("nothing was written; the same command starts from the beginning")
     if collection:
         finder = collection.finder.set_params(verbose=verbosity())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,8 +13,10 @@ from filelock import Timeout
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, note
+from estimators.cli.found.rows import Rows
 from estimators.cli.options import LABEL_COLUMNS
 from estimators.cli.tables import escape_formula
+from estimators.inputs import split_columns
 from estimators.persistence import HEADER
 from film.datasets import lock_beside, unlock
 from film.text import copy_key
@@ -118,35 +120,44 @@ def blocks_of(table: Any, columns: Sequence[str]) -> list[str] | None:
 
 
 def known_pairs(
-    path: str, encoding: str | None, texts: list[str], ids: list[Any], blocks: list[str] | None
+    path: str, encoding: str | None, given: Rows, ids: list[Any], blocks: list[str] | None
 ) -> tuple[Pairs, Pairs]:
     """Read labelled pairs as ids: the pairs labelled 1, and the pairs labelled 0.
 
     Pairs are known by their texts, whichever rows have them; where the file has none, by id1 and
-    id2. Labels are as for ``film train``; a row without one is ignored.
+    id2, or by the columns that are compared, as left_name, right_name and so on. Labels are as for
+    ``film train``; a row without one is ignored.
     """
     table = reading.open_table(path, encoding)
     label = reading.choose_column(table, None, LABEL_COLUMNS, "--not-same", "the labels")
     rows, labels = reading.labels_of(table, label)
     columns = reading.pair_columns_of(table)
     named = {name.strip().lower(): name for name in table.columns}
+    by_id = not columns and {"id1", "id2"} <= named.keys()
+    paired = split_columns(table.columns).paired
+    holders: dict[tuple[str, ...], dict[str, int]]
     if columns:
-        holders = _rows_by_text(texts, blocks)
-        names = columns[0]
-    elif {"id1", "id2"} <= named.keys():
-        holders = {str(name): {"": row} for row, name in enumerate(ids)}
-        names = named["id1"], named["id2"]
+        holders = _rows_by_cells([(text,) for text in given.texts], blocks)
+        names = columns[:1]
+    elif by_id:
+        holders = {(str(name),): {"": row} for row, name in enumerate(ids)}
+        names = [(named["id1"], named["id2"])]
+    elif given.cells is not None and given.cells.keys() <= paired.keys():
+        holders = _rows_by_cells([*zip(*given.cells.values(), strict=True)], blocks)
+        names = [paired[name] for name in given.cells]
     else:
+        compared = "" if given.cells is None else ", nor left_ and right_ of all compared columns"
         raise Failure(
-            f"--not-same {path} has no columns text1 and text2, nor id1 and id2; give a file of "
-            "labelled pairs"
+            f"--not-same {path} has no columns text1 and text2, nor id1 and id2{compared}; give a "
+            "file of labelled pairs"
         )
-    ends = list(zip(*(table.column(name) for name in names), strict=True))
+    sides = (zip(*map(table.column, side), strict=True) for side in zip(*names, strict=True))
+    ends = list(zip(*sides, strict=True))
     same: Pairs = []
     apart: Pairs = []
     n_unknown = 0
     for row, judged in zip(rows.tolist(), labels.tolist(), strict=True):
-        one, other = (copy_key(end) if columns else end for end in ends[row])
+        one, other = (end if by_id else _key(end) for end in ends[row])
         if one == other:
             if not judged:
                 raise Failure(
@@ -164,14 +175,21 @@ def known_pairs(
     return same, apart
 
 
-def _rows_by_text(texts: list[str], blocks: list[str] | None) -> dict[str, dict[str, int]]:
-    """Return the first row of each text, by its key and then by block."""
-    found: dict[str, dict[str, int]] = {}
-    for row, text in enumerate(texts):
+def _rows_by_cells(
+    rows: Sequence[Sequence[str]], blocks: list[str] | None
+) -> dict[tuple[str, ...], dict[str, int]]:
+    """Return the first row of each text or record, by its key and then by block."""
+    found: dict[tuple[str, ...], dict[str, int]] = {}
+    for row, cells in enumerate(rows):
         # The page's download may have put an apostrophe in front.
-        for key in {copy_key(text), copy_key(escape_formula(text))} - {""}:
-            found.setdefault(key, {}).setdefault(blocks[row] if blocks else "", row)
+        for key in {_key(cells), _key(map(escape_formula, cells))}:
+            if any(key):
+                found.setdefault(key, {}).setdefault(blocks[row] if blocks else "", row)
     return found
+
+
+def _key(cells: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(copy_key, cells))
 
 
 def refuse_contradictions(error: ValueError, path: str) -> Failure:

@@ -8,7 +8,7 @@ import pytest
 
 from estimators import DuplicateFinder, load_model
 from estimators.cli.tables import read_table
-from tests.estimators.cli.commands import refused, run
+from tests.estimators.cli.commands import refused, run, write_csv
 from tests.estimators.corpus.test_records import people
 
 COLUMNS = ["name", "born", "town", "phone"]
@@ -109,6 +109,26 @@ def test_a_review_of_records_shows_columns_and_keeps_them(shelf, tmp_path):
     assert load_model(model).columns_ == tuple(COLUMNS)
     trained = run("train", labels, "--model", tmp_path / "trained.film", "--folds", 2)
     assert "columns compared: name (text)" in trained.err, trained.err
+
+
+def test_answers_about_records_hold_in_their_table(shelf, tmp_path):
+    rows, labels = shelf[0] / "rows.csv", tmp_path / "labels.csv"
+    first, second, *_ = run("duplicates", rows).rows
+    apart = {(row["left_name"], row["right_name"]) for row in (first, second)}
+    names = [f"{side}_{name}" for name in COLUMNS for side in ("left", "right")]
+    cells = [[row[name] for name in names] for row in (first, second)]
+    write_csv(labels, [*names, "label"], [[*cells[0], 0], [*cells[1], 1]])
+    assert run("review", rows, "--labels", labels, "-n", 1, stdin="y\n").code == 0
+    ran = run("duplicates", rows, "--not-same", labels)
+    assert ran.code == 0, ran.err
+    assert "are not in the table" not in ran.err
+    found = {(row["left_name"], row["right_name"]) for row in ran.rows}
+    assert apart - found == {(first["left_name"], first["right_name"])}
+    joined = run("duplicates", rows, "--not-same", labels, "--threshold", 1, "--compare", "name")
+    assert {row["id1"] for row in joined.rows} >= {second["id1"]}
+    write_csv(labels, [*names[2:], "label"], [[*cells[0][2:], 0]])
+    told = refused("duplicates", rows, "--not-same", labels)
+    assert "nor left_ and right_ of all compared columns" in told
 
 
 def test_given_pairs_of_records_are_reviewed(shelf, tmp_path):
