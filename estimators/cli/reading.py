@@ -172,7 +172,7 @@ def records_of(
                 f"both sides; name the sides by --left and --right: it has {_shown(table)}"
             )
         paired = {name: paired[name] for name in columns}
-    elif left is None and len(paired) < 2:
+    elif left is None and not paired:
         return None
     elif not paired:
         raise Failure(

@@ -145,3 +145,26 @@ def test_given_pairs_of_records_are_reviewed(shelf, tmp_path):
     assert "give --text for a table of texts" in told
     told = refused("review", shelf[0] / "rows.csv", "--text", "name", "--labels", labels)
     assert "is not a file of answers" in told
+
+
+def test_one_compared_column_works_like_several(shelf, tmp_path):
+    one, labelled, model = (tmp_path / name for name in ("one.csv", "labelled.csv", "m.film"))
+    ran = run("duplicates", shelf[0] / "rows.csv", "--compare", "name", "--threshold", 0.3)
+    assert ran.code == 0, ran.err
+    found = [row["score"] for row in ran.rows]
+    one.write_text(ran.out, encoding="utf-8")
+    ran = run("score", one, "--as", "again")
+    assert ran.code == 0, ran.err
+    assert "columns compared: name (text)" in ran.err and len(ran.rows) == len(found)
+    ran = run("explain", one)
+    assert ran.code == 0 and "column name" in ran.out, ran.err
+    table = read_table(one)
+    labels = [int(float(score) > 0.6) for score in found]
+    rows = [[*row, label] for row, label in zip(table.rows, labels, strict=True)]
+    write_csv(labelled, [*table.columns, "label"], rows)
+    ran = run("train", labelled, "--model", model, "--folds", 2)
+    assert ran.code == 0, ran.err
+    assert load_model(model).columns_ == ("name",)
+    for command in ("evaluate", "explain"):
+        ran = run(command, labelled, "--model", model)
+        assert ran.code == 0, ran.err
