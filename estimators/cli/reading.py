@@ -151,6 +151,8 @@ def records_of(
     left, right = sides
     if (left is None) != (right is None):
         raise click.UsageError("give both --left and --right, or neither")
+    if left is not None and left == right:
+        raise click.UsageError(f"--left and --right are both {left!r}; name the two sides")
     if text1 is not None or text2 is not None:
         if left is not None or columns is not None:
             raise click.UsageError(

@@ -82,6 +82,14 @@ def test_wrong_options_are_refused(place, options, message):
     assert message in refused("train", place / "train.csv", "-m", place / "x.film", *options)
 
 
+@pytest.mark.parametrize("command", ["train", "evaluate", "explain", "score"])
+def test_the_two_sides_differ(place, tmp_path, command):
+    model = tmp_path / "x.film" if command == "train" else place / "m.film"
+    both = "--left", "left_", "--right", "left_"
+    told = refused(command, place / "labelled.csv", "-m", model, *both)
+    assert "--left and --right are both 'left_'; name the two sides" in told
+
+
 def test_columns_and_kinds_can_be_chosen(place, tmp_path):
     chosen = "--compare", "model:text", "--compare", "title", "--folds", 2
     ran = run("train", place / "train.csv", "-m", tmp_path / "m.film", *chosen)
