@@ -249,7 +249,9 @@ def duplicates(**given: Any) -> None:
     texts = records.texts
     ids = _ids_of(rows, named, len(collection.finder.ids_) if collection and options.add else 0)
     carried = [other for other in rows.columns if other != named]
-    is_written = options.out is not None or (options.html is None and options.golden is None)
+    is_written = options.out is not None or (
+        options.html is None and (options.golden is None or options.keep is not None)
+    )
     if options.grouped and is_written:
         check_carried(rows, carried)
     if options.golden is not None and SOURCES in rows.columns:
@@ -454,7 +456,8 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
     grouped = grouped or options.golden is not None
     options.grouped = grouped and options.keep is None
     if grouped and options.budget is not None:
-        raise click.UsageError("--budget counts pairs; give --threshold with --groups")
+        option = "--golden" if options.golden else "--keep" if options.keep else "--groups"
+        raise click.UsageError(f"--budget counts pairs; give --threshold with {option}")
     if options.linkage is not None and not grouped and options.html is None:
         raise click.UsageError("--linkage applies to groups; give --groups or --html too")
     if options.prior is not None and not has_model:

@@ -104,6 +104,8 @@ def explain(
     """
     if (pairs is None) == (text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
+    if text_pair is not None and compare:
+        raise click.UsageError("--compare names columns of PAIRS; leave it out with --text-pair")
     form = _checked_form(form, out)
     check_places({"--out": out, "--html": html}, [pairs, model])
     check_without_model(model, contexts, encoder, compare)

@@ -258,6 +258,8 @@ def test_a_precision_is_shown_without_a_model(repeated, chairs, tmp_path):
         (["--threshold", 0.5, "--budget", 3], "give one"),
         (["--threshold", "best"], "'best' is not a valid"),
         (["--groups", "--budget", 3], "--threshold with --groups"),
+        (["--golden", "g.csv", "--budget", 3], "--threshold with --golden"),
+        (["--keep", "first", "--budget", 3], "--threshold with --keep"),
         (["--linkage", "average"], "--groups or --html"),
         (["--prior", 0.3], "--model too"),
         (["--prior", "guess"], "'guess' is not a valid"),

@@ -126,6 +126,8 @@ def test_golden_rows_merge_each_group_and_keep_the_others(tmp_path):
         [*GOLDEN[2], "b"],
         [*GOLDEN[5], "e; f"],
     ]
+    kept = run("duplicates", path, "--golden", golden, "--threshold", 0.6, "--keep", "first")
+    assert [row["id"] for row in kept.rows] == [row[0] for row in rows[1:]]
     both = ("--out", tmp_path / "out.csv", "--keep", "first", "--mapping", tmp_path / "gone.csv")
     ran = run("duplicates", path, "--golden", golden, "--threshold", 0.6, *both)
     assert ran.code == 0, ran.err
