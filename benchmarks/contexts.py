@@ -57,7 +57,7 @@ def measure_origin(bench: Bench) -> None:
     bench.tell(rival, "STS-B", found)
     model, terms = bench.origin(), _sample_terms(bench)
     ways = {"": model.weights}
-    if model.generator_ is not None:
+    if model.generators_:
         ways |= {", λ = 1": ONES} | {f", {which} alone": each for which, each in ALONE.items()}
     for (which, weights), (kind, centre) in itertools.product(ways.items(), CENTRINGS.items()):
         row = f"{SAMPLE}{ORIGIN}{which}{kind}"

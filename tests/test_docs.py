@@ -53,7 +53,7 @@ def test_the_reference_has_every_public_name(conf):
     rooms = {path.parent.name for path in (conf.ROOT / "film").glob("*/__init__.pyi")}
     assert {f"film.{room}" for room in rooms} <= set(pages)
     assert all(f"\n   {room}\n" in pages["index"] for room in set(pages) - {"index"})
-    assert "``PAD`` = ``" in pages["film.contexts"]
+    assert "``BEGIN`` = ``" in pages["film.contexts"]
 
 
 def test_signs_that_restructuredtext_would_replace_are_escaped(conf):

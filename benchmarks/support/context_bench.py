@@ -25,7 +25,7 @@ from film.datasets import make_question_pairs
 N_SAMPLE, SEED = 400, 0
 QUICK_SAMPLE = 24
 QUICK_MODEL = {
-    **{"n_contexts": 12, "generator": (16, 2, 1, 1, 32), "generator_epochs": 0.2},
+    **{"width": 16, "n_contexts": 12, "generator": (16, 2, 1, 1, 32), "generator_epochs": 0.2},
     **{"weights": (1, 1, 1, 1)},
 }
 """Settings of `ContextModel` in a quick run."""
@@ -138,7 +138,7 @@ class Bench:
         from tqdm.auto import tqdm
 
         model = shared_copy(model).set_params(weights=list(weights))
-        if model.generator_ is not None and any(weights[1:]):
+        if model.generators_ and any(weights[1:]):
             settings.setdefault("reference", corpus_sentences(model.corpus_, N_REFERENCE))
         label = f"{name}-{sample.name}-{size}-{fingerprint(model)}".replace(" ", "_")
         path = self.work / "terms" / f"{label}.npz"
@@ -189,7 +189,7 @@ def fingerprint(model: Any) -> str:
     params = {
         name: repr(value)
         for name, value in model.get_params(deep=False).items()
-        if name not in ("verbose", "device", "encoder")
+        if name not in ("verbose", "device", "diverse", "encoder")
     }
     # Threads round differently.
     said = np.round(model.terms(["The sea was calm."], model.contexts_[:4]), 2).tolist()

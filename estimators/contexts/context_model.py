@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimators.contexts.context_space import ContextSpace
 from estimators.contexts.parts.building import build
-from estimators.contexts.parts.earlier_parts import read_parts
+from estimators.contexts.parts.earlier_parts import part_reader, read_parts
 from estimators.encoders import check_device
 from estimators.inputs import (
+    check_bool,
     check_choice,
     check_documents,
     check_integer,
@@ -37,11 +39,10 @@ from estimators.persistence import (
     write_folder,
 )
 from estimators.training import retired
-from film.contexts import SentenceCorpus, combine_terms, make_corpus
+from film.contexts import SentenceCorpus, combine_terms, make_corpus, read_corpus
 from film.threads import FIRST_USE
 
 FORMAT = 3
-PRIORS = ("corpus", "training")
 ARRAYS = "arrays.safetensors"
 NOT_SAVED = {"device", "random_state", "encoder"}
 """Parameters that a folder does not store: they depend on machine or fit, or are models."""
@@ -54,14 +55,17 @@ SAVED = {
     "is_complete": "is_complete_",
 }
 """Names in the JSON of a folder, and the attributes they hold."""
+READERS = ("fixed", "maps", "lstm")
+PRIORS = ("corpus", "training")
+STRATEGIES = ("two-step", "discriminator", "random")
+CONTEXTS_TRIED = 8
+"""Candidates per wanted context for a diverse set; more are tried if these do not suffice."""
+RANKED_PER_WANTED = 3
+"""Contexts that Eq. 3 ranks per wanted context."""
 
 
 @savable
-@retired(
-    *("folder", "sides", "interaction", "discriminator_seconds", "reader", "lexical", "width"),
-    *("discriminator_epochs", "diverse"),
-    positional="folder",
-)
+@retired(*("folder", "sides", "interaction", "discriminator_seconds"), positional="folder")
 class ContextModel(TransformerMixin, BaseEstimator):
     """Learn from documents which sentences fit into which contexts.
 
@@ -77,6 +81,17 @@ class ContextModel(TransformerMixin, BaseEstimator):
     encoder : transformer, default=None
         Maps texts to fixed vectors, such as `SentenceEncoder`. None: vectors of the spelling of
         words, weighted by TF-IDF (`film.contexts.spelling_states`), from scratch.
+    reader : {"fixed", "maps", "lstm"}, default="fixed"
+        What the discriminator learns. "fixed": a weight and a bias for the similarity of a sentence
+        to its neighbours in the fixed vectors. "maps": three matrices over the fixed vectors.
+        "lstm": also a BiLSTM over tokens, as in the paper.
+    lexical : bool, default=True
+        Whether "lstm" also compares the fixed vectors. False: only tokens, as in the paper; this
+        takes a far larger corpus.
+    width : int, default=300
+        Width of word vectors, of the BiLSTM in each direction, and of the interaction.
+    discriminator_epochs : float, default=2
+        Passes over the corpus; "fixed" uses only some batches.
     generator : {"tiny", "small", "base", "large"}, 5 ints or None, default=None
         Size of the Transformer that generates a sentence from its neighbours (Section 3.2.2): a
         name in `film.contexts.SIZES`, or numbers as in `film.contexts.Size`. One network learns all
@@ -95,6 +110,9 @@ class ContextModel(TransformerMixin, BaseEstimator):
     weights : sequence of 4 floats, default=(1, 1, 1, 1)
         λ of Eq. 3: discriminator, sentence given context, left and right given the rest. The
         weights of terms that the model does not have are ignored.
+    diverse : bool, default=True
+        Whether a set contains at most one context per chunk of 10 sentences, and left sentences
+        that share less than half of their words.
     device : str, default=None
         "cpu", "cuda", ...; None: a GPU if there is one.
     random_state : int, RandomState or None, default=None
@@ -109,9 +127,9 @@ class ContextModel(TransformerMixin, BaseEstimator):
     encoder_ : estimator or None
         The fitted ``encoder``.
     loss_curve_ : list of float
-        Loss of the fitted discriminator, in nats.
+        Loss of the discriminator in each step.
     scores_ : list of (int, float)
-        1 and the held-out loss of the discriminator; a model that learned nothing has log 2.
+        Steps and held-out loss of the discriminator; a model that learned nothing has log 2.
     generator_loss_curve_ : list of float
         Loss of the generator in each step, in nats per token; empty without a generator.
     generator_scores_ : list of (int, float)
@@ -124,10 +142,13 @@ class ContextModel(TransformerMixin, BaseEstimator):
         False if Ctrl-C ended a training.
     corpus_ : SentenceCorpus
         Sentences, documents and chunks.
-    discriminator_ : film.contexts.Discriminator
-        Its two numbers; None for models of earlier versions with a network.
-    generator_ : film.contexts.Generator or None
-        The network, if there is one.
+    vocabulary_ : str or None
+        The tokenizer, as JSON of the package `tokenizers`; None if no network reads tokens.
+    discriminator_ : torch.nn.Module
+        `film.contexts.Interaction` over fixed vectors, or `film.contexts.Discriminator`.
+    generators_ : list of torch.nn.Module
+        `film.contexts.Generator` of sentences, left sides and right sides: the same network three
+        times. Empty without a generator.
 
     See Also
     --------
@@ -139,9 +160,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
     -----
     A context is identified by the row of its centre sentence. Vectors of all contexts are held in
     half precision, so one product ranks them for a sentence. It takes 2 q n operations for n
-    sentences of the corpus, with q = 514, or 2 more than the width of other vectors. A set has at
-    most one context per chunk of 10 sentences, and left sentences that share less than half of
-    their words. The same seed gives the same training on one CPU.
+    sentences of the corpus, with q = 514, or 2 more than the width of other vectors. The same seed
+    gives the same training on one CPU.
 
     References
     ----------
@@ -165,23 +185,33 @@ class ContextModel(TransformerMixin, BaseEstimator):
         self,
         *,
         encoder: Any = None,
+        reader: str = "fixed",
+        lexical: bool = True,
+        width: int = 300,
+        discriminator_epochs: float = 2,
         generator: Any = None,
         generator_epochs: float = 1,
         generator_seconds: Any = None,
         n_contexts: int = 500,
         prior: str = "corpus",
         weights: Any = (1, 1, 1, 1),
+        diverse: bool = True,
         device: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.encoder = encoder
+        self.reader = reader
+        self.lexical = lexical
+        self.width = width
+        self.discriminator_epochs = discriminator_epochs
         self.generator = generator
         self.generator_epochs = generator_epochs
         self.generator_seconds = generator_seconds
         self.n_contexts = n_contexts
         self.prior = prior
         self.weights = weights
+        self.diverse = diverse
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -216,11 +246,14 @@ class ContextModel(TransformerMixin, BaseEstimator):
         import torch
 
         self._check_parameters()
-        read = None if isinstance(documents, SentenceCorpus) else check_documents(documents)
+        read = _is_corpus(documents) or check_documents(documents)
         device = check_device(torch, self.device)
         seed = int(check_seed(self.random_state).randint(2**31 - 1))
-        corpus = documents
-        if read is not None:
+        if isinstance(documents, SentenceCorpus):
+            corpus = documents
+        elif read is True:
+            corpus = read_corpus(documents)
+        else:
             with progress_bar(self.verbose, "corpus") as advance:
                 corpus = make_corpus(read(), advance=advance and (lambda n: advance("documents")))
         return self._set_fitted(*build(self, corpus, device, seed))
@@ -247,11 +280,10 @@ class ContextModel(TransformerMixin, BaseEstimator):
         different, codes = _unique(check_texts(texts, encodable=True))
         return combine_terms(self.terms(different, self.contexts_), weights)[codes]
 
-    def contexts_of(self, texts: Any, n_contexts: Any = None) -> list[np.ndarray]:
+    def contexts_of(
+        self, texts: Any, n_contexts: Any = None, *, strategy: str = "two-step"
+    ) -> list[np.ndarray]:
         """Choose the contexts that each text fits best (C_s, Section 3.3).
-
-        The discriminator ranks the contexts of 20,000 retrieved chunks, then all others. With a
-        generator, Eq. 3 then ranks the first, three times as many as wanted.
 
         Parameters
         ----------
@@ -259,6 +291,10 @@ class ContextModel(TransformerMixin, BaseEstimator):
             Sentences.
         n_contexts : int, default=None
             Number of contexts per text; None: the parameter.
+        strategy : {"two-step", "discriminator", "random"}, default="two-step"
+            "two-step": the discriminator ranks the contexts of 20,000 retrieved chunks, then all
+            others; with a generator, Eq. 3 then ranks the first, three times as many as wanted.
+            "discriminator": the same over all chunks. "random": contexts drawn by text and seed.
 
         Returns
         -------
@@ -280,7 +316,28 @@ class ContextModel(TransformerMixin, BaseEstimator):
         space = self._space()
         different, codes = _unique(check_texts(texts, encodable=True))
         size = check_integer("n_contexts", self.n_contexts if n_contexts is None else n_contexts, 1)
-        found, unknown = space.choose(different, size, self._weights(space))
+        check_choice("strategy", strategy, STRATEGIES)
+        sentences, own = space.read(different), space.own_places(different)
+        weights = self._weights(space)
+        found, unknown = [], []
+        ranked = space.candidates(sentences, strategy, self._settings["seed"])
+        for number, (first, is_known) in enumerate(ranked):
+            head = np.empty(0, dtype=np.int64)
+            if not is_known:
+                unknown.append(different[number])
+                first = partial(_first_of, space.place(self.contexts_))
+            elif strategy != "random" and weights[1:].any():
+                best = first(RANKED_PER_WANTED * size)
+                head = space.by_score(sentences.take([number]), best, own[number], weights)
+            tried = CONTEXTS_TRIED * size
+            while True:
+                candidates = first(tried)
+                rest = candidates[~np.isin(candidates, head)]
+                chosen = space.select(np.r_[head, rest], size, own[number], self.diverse)
+                if len(chosen) == size or len(candidates) < tried:
+                    break
+                tried *= 4
+            found.append(space.centres[chosen])
         if unknown:
             warnings.warn(
                 f"the corpus has no word of {len(unknown)} of {len(different)} texts, such as "
@@ -306,7 +363,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         terms : ndarray of float32, shape (n, n_contexts, 4), or list of (n_contexts_i, 4)
             log p(y = 1 | s, c), and the mean log-probabilities per
             token of the sentence, its left side and its right side. Terms that the model does not
-            have are 0, and so are the generator's terms if all their ``weights`` are 0. A list if
+            have are 0, and so are the generators' terms if all their ``weights`` are 0. A list if
             texts have different numbers of contexts.
 
         Raises
@@ -379,11 +436,15 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Returns
         -------
         texts : list of (str, str)
-            The sentences before and after each.
+            Left and right side of each; several sentences of a side are joined.
         """
         space = self._space()
-        rows = space.centres[space.place(rows)]
-        return list(zip(space.corpus.texts(rows - 1), space.corpus.texts(rows + 1), strict=True))
+        sides = np.arange(1, space.sides + 1)
+        found = []
+        for row in space.centres[space.place(rows)]:
+            left, right = space.corpus.texts(row - sides[::-1]), space.corpus.texts(row + sides)
+            found.append((" ".join(left), " ".join(right)))
+        return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of `transform`, which are the rows of their contexts.
@@ -473,13 +534,17 @@ class ContextModel(TransformerMixin, BaseEstimator):
             )
         try:
             said = json.loads(file.read_text(encoding="utf-8"))
-            if said["format"] != FORMAT:
+            if said["format"] not in (2, FORMAT):
                 raise ValueError(f"this version does not read its format, {said['format']!r}")
             if said["class"] != cls.__name__:
                 raise ValueError(f"it is a {said['class']}, not a {cls.__name__}")
             if said["has_encoder"] and params.get("encoder") is None:
                 raise ValueError("it was fitted with an encoder: load(path, encoder=...)")
-            settings, arrays = said["settings"], load_file(root / ARRAYS)
+            if said["format"] == FORMAT:
+                settings, arrays = said["settings"], load_file(root / ARRAYS)
+            else:
+                more = {"seed": said["seed"], "sides": said["sides"]}
+                settings, arrays = read_parts(part_reader(root), said["parts"], **more)
             drop_parameters(cls.__name__, said["params"])
             model = cls(**{**said["params"], **params})
             model._check_parameters()
@@ -502,15 +567,19 @@ class ContextModel(TransformerMixin, BaseEstimator):
         return self._space().corpus
 
     @property
-    def discriminator_(self) -> Any:
-        """Gain and bias."""
-        space = self._space()
-        return space.network if space.reader is None else None
+    def vocabulary_(self) -> str | None:
+        """The tokenizer as JSON."""
+        return self._space().tokenizer
 
     @property
-    def generator_(self) -> Any:
-        """The network, or None."""
-        return self._space().generator
+    def discriminator_(self) -> Any:
+        """The trained network."""
+        return self._space().network
+
+    @property
+    def generators_(self) -> list[Any]:
+        """Generators of sentences, lefts and rights."""
+        return self._space().generators
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_texts(super().__sklearn_tags__())
@@ -528,13 +597,18 @@ class ContextModel(TransformerMixin, BaseEstimator):
             If it is damaged.
         """
         state = vars(self)
-        state.setdefault("prior", "corpus")
         if "_parts" in state:
+            files: Any = state.get("_files")
             try:
-                self._settings, self._arrays = read_parts(state)
-            except (AttributeError, KeyError, TypeError) as error:
+                root = "" if files else state.get("_folder") or state["_root"]
+                read = part_reader(Path(root)) if root else (lambda name: files[name].tobytes())
+                more = {"seed": state["_seed"], "sides": state["_sides"]}
+                self._settings, self._arrays = read_parts(read, state["_parts"], **more)
+            except (AttributeError, KeyError, OSError, TypeError) as error:
                 raise ValueError(f"parts of the ContextModel are missing: {error!r}") from error
-        for name in ("_files", "_parts", "_root", "_folder", "_digest", "_seed", "_sides"):
+        state.setdefault("prior", "corpus")
+        earlier = "_files _parts _root _folder _digest _seed _sides"
+        for name in earlier.split():
             state.pop(name, None)
 
     def _space(self) -> ContextSpace:
@@ -563,7 +637,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
     def _weights(self, space: ContextSpace | None) -> np.ndarray:
         """λ of Eq. 3, 0 for terms that the model does not have."""
         found = check_weights(self.weights)
-        if (self if space is None else space).generator is None:
+        if not (self.generator is not None if space is None else space.generators):
             found[1:] = 0
         if not found.any():
             raise ValueError(
@@ -573,8 +647,13 @@ class ContextModel(TransformerMixin, BaseEstimator):
         return found
 
     def _check_parameters(self) -> None:
-        check_integer("n_contexts", self.n_contexts, 1)
+        for name in ("width", "n_contexts"):
+            check_integer(name, getattr(self, name), 1)
+        for name in ("lexical", "diverse"):
+            check_bool(name, getattr(self, name))
+        check_choice("reader", self.reader, READERS)
         check_choice("prior", self.prior, PRIORS)
+        check_real("discriminator_epochs", self.discriminator_epochs, 0)
         check_real("generator_epochs", self.generator_epochs, 0)
         if self.generator_seconds is not None:
             check_real("generator_seconds", self.generator_seconds, 1e-3)
@@ -589,6 +668,11 @@ class ContextModel(TransformerMixin, BaseEstimator):
             cloned("encoder", self.encoder)
             if not hasattr(self.encoder, "transform"):
                 raise TypeError(f"encoder={self.encoder!r} must have transform; or give None")
+            if self.reader == "lstm":
+                raise ValueError(
+                    "reader='lstm' reads tokens, but encoder gives the vectors; take "
+                    "reader='fixed' or 'maps', or encoder=None"
+                )
         self._weights(None)
         check_seed(self.random_state)
         check_verbose(self.verbose)
@@ -606,6 +690,17 @@ def check_weights(weights: Any) -> np.ndarray:
             "all 0"
         )
     return found
+
+
+def _is_corpus(documents: Any) -> bool:
+    """Whether a corpus is given, or the folder of one that an earlier version wrote."""
+    if isinstance(documents, (str, os.PathLike)):
+        return Path(documents).expanduser().joinpath("corpus.json").is_file()
+    return isinstance(documents, SentenceCorpus)
+
+
+def _first_of(places: np.ndarray, size: int) -> np.ndarray:
+    return places[:size]
 
 
 def _unique(texts: list[str]) -> tuple[list[str], np.ndarray]:

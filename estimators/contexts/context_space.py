@@ -9,17 +9,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from estimators.contexts.parts.building import Spelling, encoded, generator_of
-from estimators.contexts.parts.earlier_parts import TokenReader
+from estimators.contexts.parts.building import (
+    Spelling,
+    adopt_arrays,
+    discriminator_of,
+    encoded,
+    generator_of,
+)
+from estimators.contexts.parts.discriminator_training import sentence_states
 from estimators.contexts.parts.text_counts import hashed_counts
 from film.contexts import (
-    Discriminator,
     SentenceCorpus,
     combine_terms,
+    encode_contexts,
     encode_texts,
     generation_terms,
     largest_first,
     nearest_rows,
+    own_places,
     select_contexts,
     word_sets,
 )
@@ -29,10 +36,6 @@ N_RETRIEVED = 20_000
 """Number of chunks that TF-IDF retrieves for the discriminator."""
 SENTENCES_AT_ONCE = 32
 """Sentences whose logits in all contexts are in memory at once."""
-CONTEXTS_TRIED = 8
-"""Candidates per wanted context for a diverse set; more are tried if these do not suffice."""
-RANKED_PER_WANTED = 3
-"""Contexts that Eq. 3 ranks per wanted context."""
 N_REFERENCE = 500
 """Number of fixed sentences whose scores compare contexts."""
 
@@ -84,29 +87,22 @@ class ContextSpace:
             chunk_length=settings["chunk_length"],
             codes=arrays["codes"],
         )
-        self.fixed, self.centres = fixed, self.corpus.centres()
+        self.sides, self.fixed = settings["sides"], fixed
+        self.centres = self.corpus.centres(self.sides)
         self.chunks = self.corpus.chunks[self.centres]
         self.prior = "corpus"
         self.tokenizer, self.max_length = settings.get("tokenizer"), settings.get("max_length")
+        self.network = discriminator_of(settings["discriminator"], device)
+        adopt_arrays(self.network, arrays, "discriminator.")
+        # The encoder of the fixed vectors, if there are any.
         spelling = arrays.get("spelling.weights")
         self.encoder = encoder if spelling is None else Spelling(spelling, settings["seed"])
-        self.generator: Any = None
+        self.generators: list[Any] = []
         if "generator" in settings:
-            import torch
-
-            state = {name.removeprefix("generator."): torch.tensor(each)
-                     for name, each in arrays.items() if name.startswith("generator.")}  # fmt: skip
-            self.generator = generator_of(settings["generator"], device)
-            try:
-                self.generator.load_state_dict(state)
-            except RuntimeError as error:
-                raise ValueError(f"weights do not fit the network: {str(error)[:300]}") from error
-        self.reader = None
-        if "discriminator.lstm.weight_hh_l0" in arrays:
-            self.reader = TokenReader(arrays)
-        else:
-            root, bias = (float(arrays[f"discriminator.{n}"].sum()) for n in ("root_gain", "bias"))
-            self.network = Discriminator(root**2, bias)
+            generator = generator_of(settings["generator"], device)
+            # One network for all three tasks.
+            self.generators = [adopt_arrays(generator, arrays, "generator.")] * 3
+        self._encoded: Any = b"", None
         self.contexts = arrays["contexts"]
         self.idf = arrays["retrieval.idf"]
         parts = (arrays[f"retrieval.{name}"] for name in ("data", "indices", "indptr"))
@@ -115,13 +111,17 @@ class ContextSpace:
 
     def read(self, texts: list[str]) -> Sentences:
         """Return vectors of sentences."""
-        # As the states of the corpus, which are kept in half of the precision.
-        states = encoded(self.encoder, texts).astype(np.float16).astype(np.float32)
-        if self.reader is None:
-            return Sentences(texts, self.network.centres(states))
-        table = encode_texts(str(self.tokenizer), texts, self.max_length)
-        ids = np.split(table.values, table.starts[1:-1])
-        return Sentences(texts, self.reader.centres(ids, states))
+        import torch
+
+        fixed = None
+        if self.encoder is not None:
+            # As the states of the corpus, which are kept in half of the precision.
+            fixed = encoded(self.encoder, texts).astype(np.float16)
+        tokens = self.tokens(texts) if hasattr(self.network, "states") else None
+        with torch.inference_mode():
+            states = sentence_states(self.network, tokens, fixed)
+            vectors = self.network.centre(states).float().cpu().numpy()
+        return Sentences(texts, vectors)
 
     def tokens(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return tokens of texts, padded, and their numbers."""
@@ -141,8 +141,8 @@ class ContextSpace:
         wrong = self.centres[found] != rows
         if wrong.any():
             raise ValueError(
-                "contexts must be rows of sentences with a neighbour on each side, got "
-                f"{rows[wrong][0]}"
+                f"contexts must be rows of sentences with {self.sides} neighbours on each side, "
+                f"got {rows[wrong][0]}"
             )
         return found
 
@@ -154,6 +154,7 @@ class ContextSpace:
         """
         vectors = np.asarray(self.contexts[self.place(rows)], dtype=np.float64)
         logits = sentences.vectors @ vectors.T
+        # The prior of training is for one false context.
         n_false = len(self.centres) if self.prior == "corpus" else 1
         return -np.logaddexp(0, np.log(n_false) - logits).astype(np.float32)
 
@@ -181,7 +182,7 @@ class ContextSpace:
         rows : list of n ndarrays of int
             Contexts of each, by the rows of their centres.
         generates : bool, default=True
-            Whether to compute the terms of the generator; otherwise they are 0.
+            Whether to compute the terms of generators; otherwise they are 0.
         """
         found: list[Any] = [None] * len(rows)
         sharing: dict[bytes, list[int]] = {}
@@ -191,87 +192,92 @@ class ContextSpace:
             group, contexts = sentences.take(same), rows[same[0]]
             terms = np.zeros((len(same), len(contexts), 4), dtype=np.float32)
             terms[..., 0] = self.log_fit(group, contexts)
-            if generates and self.generator is not None:
-                sides = (self.tokens(self.corpus.texts(contexts + step)) for step in (-1, 1))
-                terms[..., 1:] = generation_terms(self.generator, self.tokens(group.texts), *sides)
+            if generates and self.generators:
+                terms[..., 1:] = self._generation_terms(group, contexts)
             for number, each in zip(same, terms, strict=True):
                 found[number] = each
         return found
 
-    def choose(
-        self, texts: list[str], size: int, weights: np.ndarray
-    ) -> tuple[list[np.ndarray], list[str]]:
-        """Choose the contexts of each text (Section 3.3).
+    def _generation_terms(self, sentences: Sentences, rows: np.ndarray) -> np.ndarray:
+        # The fixed set is used many times.
+        key, contexts = self._encoded
+        if key != rows.tobytes():
+            sides = (self.tokens(self.corpus.texts(rows + step)) for step in (-1, 1))
+            contexts = encode_contexts(self.generators[0], *sides)
+            self._encoded = rows.tobytes(), contexts
+        return generation_terms(self.generators[0], self.tokens(sentences.texts), contexts)
+
+    def candidates(
+        self, sentences: Sentences, strategy: str, seed: int
+    ) -> Iterator[tuple[Callable[[int], np.ndarray], bool]]:
+        """Rank contexts for each sentence.
 
         Parameters
         ----------
-        texts : list of str
-            Different sentences.
-        size : int
-            Contexts of each.
-        weights : ndarray, shape (4,)
-            λ of Eq. 3.
-
-        Returns
-        -------
-        contexts : list of ndarray of int64
-            Rows of their centres, best first.
-        unknown : list of str
-            Texts of which the corpus has no word; they get contexts of the fixed set.
-        """
-        sentences, own = self.read(texts), self.corpus.rows_of(texts)
-        found, unknown = [], []
-        for number, (best, is_known) in enumerate(self._ranked(sentences)):
-            # The contexts that contain the text, as centre or on a side.
-            barred = (own[number][:, np.newaxis] + [-1, 0, 1]).ravel()
-            head = np.empty(0, dtype=np.int64)
-            if not is_known:
-                unknown.append(texts[number])
-            elif weights[1:].any():
-                head = best(RANKED_PER_WANTED * size)
-                head = head[~np.isin(self.centres[head], barred)]
-                (terms,) = self.terms(sentences.take([number]), [self.centres[head]])
-                head = head[np.lexsort((head, -combine_terms(terms, weights)))]
-            tried = CONTEXTS_TRIED * size
-            while True:
-                candidates = best(tried)
-                places = np.r_[head, candidates[~np.isin(candidates, head)]]
-                rows = self.centres[places]
-                words = word_sets(self.corpus.texts(rows - 1))
-                chosen = select_contexts(rows, self.chunks[places], words, size, excluded=barred)
-                if len(chosen) == size or len(candidates) < tried:
-                    break
-                tried *= 4
-            found.append(rows[chosen])
-        return found, unknown
-
-    def _ranked(self, sentences: Sentences) -> Iterator[tuple[Callable[[int], np.ndarray], bool]]:
-        """Rank contexts for each sentence.
+        sentences : Sentences
+            n of them.
+        strategy : {"two-step", "discriminator", "random"}
+            As in `ContextModel.contexts_of`.
+        seed : int
+            Seed of random contexts.
 
         Yields
         ------
-        best : callable
+        first : callable
             Maps a number n to the positions of the n best contexts, best first.
         is_known : bool
             Whether the corpus contains a word of the sentence.
         """
-        fixed = self.place(self.fixed)
         for start in range(0, len(sentences.texts), SENTENCES_AT_ONCE):
             stop = min(start + SENTENCES_AT_ONCE, len(sentences.texts))
             block = sentences.take(np.arange(start, stop))
+            if strategy == "random":
+                for text in block.texts:
+                    # By the text, so that a sentence gets the same alone and among others.
+                    rng = np.random.default_rng([seed, *text.encode()])
+                    order = rng.permutation(len(self.centres))
+                    yield (lambda size, order=order: order[:size]), True
+                continue
             logits = np.empty((len(block.texts), len(self.contexts)), dtype=np.float32)
             for first in range(0, len(self.contexts), 16_384):
                 vectors = np.asarray(self.contexts[first : first + 16_384], dtype=np.float32)
                 logits[:, first : first + 16_384] = block.vectors @ vectors.T
-            queries = sp.csr_array(hashed_counts(block.texts)).multiply(self.idf[np.newaxis])
-            nearest = nearest_rows(sp.csr_array(queries), self.points, N_RETRIEVED)
-            for line, chunks, products in zip(logits, *nearest, strict=True):
-                if not products.any():
-                    yield (lambda n: fixed[:n]), False
-                    continue
+            for line, chunks in zip(logits, self._retrieved(block.texts), strict=True):
                 allowed = np.zeros(self.corpus.n_chunks, dtype=bool)
-                allowed[chunks[products > 0]] = True
-                yield functools.partial(_best_first, line, allowed[self.chunks]), True
+                allowed[chunks if strategy == "two-step" else slice(None)] = True
+                first_of = functools.partial(_best_first, line, allowed[self.chunks])
+                yield first_of, len(chunks) > 0
+
+    def _retrieved(self, texts: list[str]) -> list[np.ndarray]:
+        """Return the chunks with the largest TF-IDF products with each text."""
+        queries = sp.csr_array(sp.csr_array(hashed_counts(texts)).multiply(self.idf[np.newaxis]))
+        chunks, products = nearest_rows(queries, self.points, N_RETRIEVED)
+        return [row[values > 0] for row, values in zip(chunks, products, strict=True)]
+
+    def by_score(
+        self, sentence: Sentences, places: np.ndarray, excluded: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Sort the contexts of one sentence by Eq. 3, without excluded ones; return positions."""
+        places = places[~np.isin(self.centres[places], excluded)]
+        if not len(places):
+            return places
+        (terms,) = self.terms(sentence, [self.centres[places]])
+        return places[np.lexsort((places, -combine_terms(terms, weights)))]
+
+    def own_places(self, texts: list[str]) -> list[np.ndarray]:
+        """Return the rows of the contexts that contain each text, as centre or on a side."""
+        return [own_places(rows, self.sides) for rows in self.corpus.rows_of(texts)]
+
+    def select(
+        self, places: np.ndarray, size: int, excluded: np.ndarray, diverse: bool
+    ) -> np.ndarray:
+        """Choose diverse contexts or the first from ranked contexts; return positions."""
+        rows = self.centres[places]
+        if not diverse:
+            return places[~np.isin(rows, excluded)][:size]
+        words = word_sets(self.corpus.texts(rows - 1))
+        chosen = select_contexts(rows, self.chunks[places], words, size, excluded=excluded)
+        return places[chosen]
 
 
 def _best_first(logits: np.ndarray, allowed: np.ndarray, size: int) -> np.ndarray:

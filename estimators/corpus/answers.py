@@ -50,7 +50,7 @@ def find_pairs(
         np.concatenate([ones, found.scores[free]]),
         kind,
         found,
-        [_side(rows, scores)] * 2,
+        [(rows.ids, rows.texts, rows.records)] * 2,
         _provenance(scores, found),
         columns,
     )
@@ -81,7 +81,7 @@ def match_rows(
         chosen, n_ties = one_to_one(both, values)
         both, values, kind = both[chosen], values[chosen], kind[chosen]
     provenance = {**_provenance(scores, found), "n_ties": n_ties}
-    sides = [ours, _side(rows, scores)]
+    sides = [ours, (rows.ids, rows.texts, rows.records)]
     return _ranked(both, values, kind, found, sides, provenance, columns)
 
 
@@ -170,7 +170,7 @@ def _ranked(
     provenance: dict[str, Any],
     columns: Columns,
 ) -> DuplicatePairs:
-    """Keep the best pairs, with copies first among equals; sides are as of `_side`."""
+    """Keep the best pairs, with copies first among equals; sides are ids, texts and records."""
     order = np.lexsort((pairs[:, 1], pairs[:, 0], kind != "copy", -values))
     kept = order[values[order] >= found.wanted.lowest][: found.wanted.most]
     pairs = pairs[kept]
@@ -180,11 +180,6 @@ def _ranked(
     )
     both = PairedRecords(columns, records, found.agreement) if columns else None
     return DuplicatePairs(pairs, values[kept], ids, texts, kind[kept], **provenance, records=both)
-
-
-def _side(rows: CorpusRows, scores: PairScores) -> tuple[np.ndarray, ...]:
-    """Return the id, the text, and the record or text with all cells of each row."""
-    return rows.ids, rows.texts, as_texts(["", *scores.index.texts])[rows.codes + 1]
 
 
 def _provenance(scores: PairScores, found: Scored) -> dict[str, Any]:

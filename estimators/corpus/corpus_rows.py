@@ -25,8 +25,8 @@ class CorpusRows:
 
     Parameters
     ----------
-    ids, texts : ndarray of object, shape (n_rows,)
-        Ids and texts of the rows.
+    ids, records : ndarray of object, shape (n_rows,)
+        Ids of the rows, and their texts or records, whose cells are separated by U+001F.
     codes, blocks : ndarray of int, shape (n_rows,)
         Number of each row's unique text, −1 for an empty text, and of its block.
     places : dict or None
@@ -36,13 +36,14 @@ class CorpusRows:
     def __init__(
         self,
         ids: np.ndarray,
-        texts: np.ndarray,
+        records: np.ndarray,
         codes: np.ndarray,
         blocks: np.ndarray,
         places: dict[Hashable, int] | None,
     ) -> None:
-        self._unpacked: Any = (ids, texts, places)
+        self._unpacked: Any = (ids, records, places)
         self._packed: Any = None
+        self._joined: Any = None
         self.codes, self.blocks = codes, blocks
         self.has_blocks = places is not None
 
@@ -51,10 +52,10 @@ class CorpusRows:
         names = None if self.places is None else pack_names(list(self.places))
         packed = {
             "ids": pack_names(self.ids.tolist()),
-            "texts": pack(self.texts.tolist()),
+            "texts": pack(self.records.tolist()),
             "places": names,
         }
-        return {**self.__dict__, "_unpacked": None, "_packed": packed}
+        return {**self.__dict__, "_unpacked": None, "_packed": packed, "_joined": None}
 
     @classmethod
     def empty(cls, has_blocks: bool) -> CorpusRows:
@@ -63,8 +64,15 @@ class CorpusRows:
         return cls(none, none, nothing, nothing, {} if has_blocks else None)
 
     ids = property(lambda self: self._content()[0], doc="Ids of the rows.")
-    texts = property(lambda self: self._content()[1], doc="Texts of the rows.")
+    records = property(lambda self: self._content()[1], doc="Texts or records of the rows.")
     places = property(lambda self: self._content()[2], doc="Number of each block.")
+
+    @property
+    def texts(self) -> np.ndarray:
+        """Texts of the rows; the cells of records are joined."""
+        if vars(self).get("_joined") is None:
+            self._joined = as_texts(list(map(joined_cells, self.records.tolist())))
+        return self._joined
 
     def block_numbers(self, blocks: list[Any] | None, n_rows: int) -> list[int]:
         """Return the number of each block, −1 for new ones; without blocks, all rows share one."""
@@ -98,7 +106,7 @@ class CorpusRows:
         codes = index.grow(texts, numbers, beside)
         return CorpusRows(
             np.concatenate([self.ids, ids]),
-            np.concatenate([self.texts, as_texts(list(map(joined_cells, texts)))]),
+            np.concatenate([self.records, as_texts(texts)]),
             np.concatenate([self.codes, codes]),
             np.concatenate([self.blocks, np.array(numbers, dtype=np.intp)]),
             places,

@@ -354,8 +354,9 @@ class DuplicateGroups(_Table):
 
 def _usual(values: list[Any]) -> Any:
     """Return the most frequent value, the longest of equally frequent ones, or a missing one."""
-    counts = Counter(value for value in values if not is_missing(value) and str(value).strip())
-    return max(counts, key=lambda each: (counts[each], len(str(each))), default=values[0])
+    told = [value for value in values if not is_missing(value) and str(value).strip()]
+    counts = Counter(map(str, told))
+    return max(told, key=lambda value: (counts[str(value)], len(str(value))), default=values[0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,10 +15,9 @@ _GONE = {
         *("chunk_length", "language", "vocabulary_size", "max_length", "word_vectors"),
         *("batch_size", "discriminator_learning_rate", "generator_batch_size"),
         *("generator_learning_rate", "validation_fraction", "n_retrieved", "n_ranked"),
-        *("sides", "interaction", "discriminator_seconds", "reader", "lexical", "width"),
-        *("discriminator_epochs", "diverse"),
+        *("sides", "interaction", "discriminator_seconds"),
     ),
-    "ContextRegressor": ("reference", "weights"),
+    "ContextRegressor": ("reference",),
     "DuplicateClassifier": (
         *("_domain", "_familiarity", "_training_similarity", "_untrained", "untrained_share_"),
     ),

@@ -10,9 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from film.contexts.corpus.sentence_corpus import SentenceCorpus
 from film.text import normalize_text
 
-MAX_JACCARD = 0.5
-"""Jaccard similarity of left sentences from which only one of two contexts is chosen."""
-
 
 def word_sets(texts: Sequence[str]) -> list[frozenset[str]]:
     """Return the set of normalised words of each text.
@@ -35,19 +32,45 @@ def word_sets(texts: Sequence[str]) -> list[frozenset[str]]:
     return [frozenset(normalize_text(text).split()) for text in texts]
 
 
+def own_places(rows: ArrayLike, sides: int = 1) -> NDArray[np.int64]:
+    """Return the centres of all contexts that contain given sentences, as centre or on a side.
+
+    Parameters
+    ----------
+    rows : array-like of int
+        Rows of the sentences, such as `SentenceCorpus.rows_of` returns for a text.
+    sides : int, default=1
+        Sentences on each side of a context.
+
+    Returns
+    -------
+    centres : ndarray of int64
+        Ascending; some may be outside the corpus or in a neighbouring document.
+
+    Examples
+    --------
+    >>> own_places([7, 8]).tolist()
+    [6, 7, 8, 9]
+    """
+    places = np.asarray(rows, dtype=np.int64).reshape(-1, 1) + np.arange(-sides, sides + 1)
+    return np.unique(places)
+
+
 def select_contexts(
     centres: ArrayLike,
     chunks: ArrayLike,
     left_words: Sequence[Collection[str]],
     size: int,
     *,
+    max_jaccard: float = 0.5,
+    one_per_chunk: bool = True,
     excluded: ArrayLike = (),
 ) -> NDArray[np.int64]:
     """Choose a diverse set of contexts from candidates in order of score (section 3.3).
 
     Candidates are added one by one. A candidate is skipped if it is excluded, if its chunk already
     has one, or if its left sentence is too similar to that of a chosen one: |A ∩ B| / |A ∪ B| of
-    their sets of words must be below `MAX_JACCARD`, one half.
+    their sets of words must be below `max_jaccard`.
 
     Parameters
     ----------
@@ -59,8 +82,12 @@ def select_contexts(
         Words of the sentence before each centre, as `word_sets` returns.
     size : int
         Contexts to choose, at least 1.
+    max_jaccard : float, default=0.5
+        Above 0. With 1, only equal sets exclude one another; above 1, none do.
+    one_per_chunk : bool, default=True
+        Whether a chunk contributes at most one context.
     excluded : array-like of int, default=()
-        Centres that may not be chosen, such as the sentence itself and its neighbours.
+        Centres that may not be chosen, such as `own_places` of the sentence itself.
 
     Returns
     -------
@@ -82,12 +109,12 @@ def select_contexts(
     """
     rows, homes = np.asarray(centres).tolist(), np.asarray(chunks).tolist()
     barred, used = set(np.asarray(excluded).ravel().tolist()), set()
-    different = _Different()
+    different = _Different(max_jaccard)
     chosen: list[int] = []
     for place, (row, chunk, words) in enumerate(zip(rows, homes, left_words, strict=True)):
         if len(chosen) == size:
             break
-        if row not in barred and chunk not in used and different.adds(words):
+        if row not in barred and not (one_per_chunk and chunk in used) and different.adds(words):
             chosen.append(place)
             used.add(chunk)
     return np.asarray(chosen, dtype=np.int64)
@@ -97,6 +124,9 @@ def diverse_contexts(
     corpus: SentenceCorpus,
     size: int,
     *,
+    sides: int = 1,
+    max_jaccard: float = 0.5,
+    one_per_chunk: bool = True,
     random_state: int | np.random.Generator | None = 0,
 ) -> NDArray[np.int64]:
     """Draw a fixed set of contexts from the whole corpus, to be used for all sentences.
@@ -109,6 +139,10 @@ def diverse_contexts(
         Corpus of the contexts.
     size : int
         Contexts, at least 1.
+    sides : int, default=1
+        Sentences on each side.
+    max_jaccard, one_per_chunk
+        As in `select_contexts`.
     random_state : int, Generator or None, default=0
         Seed; None draws other contexts every time.
 
@@ -120,7 +154,8 @@ def diverse_contexts(
     Raises
     ------
     ValueError
-        If the corpus has too few such contexts; the error says how many.
+        If max_jaccard is out of range, or the corpus has too few such contexts; the error says how
+        many.
 
     Examples
     --------
@@ -129,12 +164,13 @@ def diverse_contexts(
     >>> diverse_contexts(make_corpus([tale], chunk_length=1), 3).tolist()
     [1, 2, 3]
     """
-    rows = np.random.default_rng(random_state).permutation(corpus.centres())
+    rows = np.random.default_rng(random_state).permutation(corpus.centres(sides))
     tried = 4 * size
     while True:
         first = rows[:tried]
         words = word_sets(corpus.texts(first - 1))
-        chosen = select_contexts(first, corpus.chunks[first], words, size)
+        rules = {"max_jaccard": max_jaccard, "one_per_chunk": one_per_chunk}
+        chosen = select_contexts(first, corpus.chunks[first], words, size, **rules)
         if len(chosen) == size:
             return np.sort(first[chosen])
         if tried >= len(rows):
@@ -142,19 +178,22 @@ def diverse_contexts(
         tried *= 4
     raise ValueError(
         f"size must be at most {len(chosen)} for this corpus, got {size}: it has "
-        f"{corpus.n_sentences} sentences, {len(rows)} of them with a neighbour on each side in "
-        f"their document, and {corpus.n_chunks} chunks; give more documents, or smaller chunks"
+        f"{corpus.n_sentences} sentences, {len(rows)} of them with {sides} on each side in their "
+        f"document, and {corpus.n_chunks} chunks; give more documents, or smaller chunks"
     )
 
 
 class _Different:
-    """Sets whose pairwise Jaccard similarities are all below `MAX_JACCARD`."""
+    """Sets whose pairwise Jaccard similarities are all below a bound."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_jaccard: float) -> None:
+        self._bound = max_jaccard
         self._by_word: dict[str, list[frozenset[str]]] = {}
 
     def adds(self, words: Collection[str]) -> bool:
         """Add a set unless it is too similar to another; return whether it was added."""
+        if self._bound > 1:
+            return True
         new = frozenset(words)
         prefix = self._prefix(new)
         seen: set[frozenset[str]] = set()
@@ -164,7 +203,7 @@ class _Different:
                     continue
                 seen.add(old)
                 shared = len(new & old)
-                if shared >= MAX_JACCARD * (len(new) + len(old) - shared):
+                if shared >= self._bound * (len(new) + len(old) - shared):
                     return False
         for word in prefix:
             self._by_word.setdefault(word, []).append(new)
@@ -176,4 +215,4 @@ class _Different:
         ordered = sorted(words)
         ordered.sort(key=len, reverse=True)
         # One more than needed, so that rounding of the bound costs only time.
-        return ordered[: len(words) - int(MAX_JACCARD * len(words)) + 1]
+        return ordered[: len(words) - int(self._bound * len(words)) + 1]

@@ -1,88 +1,281 @@
-"""The discriminator: how well a sentence fits between two others, by fixed vectors of them."""
+"""The discriminator: how well a sentence fits its context, from a BiLSTM's end states; its loss."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import torch
+
+__all__ = ["Discriminator", "Interaction", "fit_loss", "fit_weights"]
+
+GAIN = 5.0
+"""Initial logit that a neighbour adds to a sentence with the same words."""
+
+InteractionKind = Literal["bilinear", "concatenation"]
 
 
-class Discriminator(NamedTuple):
-    """Logit that a sentence fits its context, from unit vectors w of sentences (Section 3.2.1).
+class Interaction(torch.nn.Module):
+    """Logit that a centre sentence fits between a left and a right sentence.
 
-    It is ``gain <w_i, w_<i + w_>i> + bias``, one product of a vector of the sentence and a vector
-    of its context. So vectors are computed once, and one product of matrices gives all sentences in
-    all contexts.
+    With states h of the three sentences, it is
+    ``<A h_i, B h_<i + C h_>i> + a·h_i + b·h_<i + c·h_>i + d``, which is one product:
+    ``<centre(h_i), left(h_<i) + right(h_>i)>``. So the vectors of sentences are computed once, and
+    one product of matrices gives all sentences in all contexts. ``"concatenation"`` is the paper's
+    Eq. 1, ``h·[h_<i, h_i, h_>i]`` with a bias. It adds a term of the context and a term of the
+    sentence, so it ranks contexts in the same order for every sentence.
 
     Parameters
     ----------
-    gain : float, default=5
-        Weight of the similarity, at least 0.
-    bias : float, default=-5
-        Logit of a sentence that has nothing in common with its neighbours.
+    n_states : int
+        Width of states. They may come from any encoder, also from a frozen one.
+    kind : {"bilinear", "concatenation"}, default="bilinear"
+        With or without the first term.
+    width : int, default=300
+        Rows of A, B and C. Not used by ``"concatenation"``.
+    n_alike : int, default=0
+        Number of entries w at the end of states in which neighbouring sentences should be similar:
+        they add ``g <w_i, w_<i + w_>i>`` to the logit, with one learned number g ≥ 0. g starts at
+        `GAIN` and d at -`GAIN`. The maps A, B and C use the other entries; without other entries,
+        only g and d are learned. ``"concatenation"`` adds no such product and maps all entries.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> w = np.eye(3, dtype=np.float32)
-    >>> model = Discriminator(4.0, -1.0)
-    >>> model.contexts(w[:1], w[1:2]) @ model.centres(w).T
-    array([[ 3.,  3., -1.]], dtype=float32)
+    >>> import torch
+    >>> from film.contexts import Interaction
+    >>> head = Interaction(4, width=3)
+    >>> states = torch.randn(5, 4)
+    >>> contexts = head.left(states[:2]) + head.right(states[2:4])
+    >>> (head.centre(states) @ contexts.T).shape
+    torch.Size([5, 2])
     """
 
-    gain: float = 5
-    bias: float = -5
+    def __init__(
+        self,
+        n_states: int,
+        kind: InteractionKind = "bilinear",
+        width: int = 300,
+        n_alike: int = 0,
+    ) -> None:
+        super().__init__()
+        is_bilinear = kind == "bilinear"
+        rank = width if is_bilinear else 0
+        self.n_alike = n_alike if is_bilinear else 0
+        n_mapped = n_states - self.n_alike
+        # The last row of each is its linear term.
+        maps: Any = (
+            torch.nn.Linear(n_mapped, rank + 1, bias=False) if n_mapped else None for _ in range(3)
+        )
+        self.centres, self.lefts, self.rights = maps
+        self.bias = torch.nn.Parameter(torch.zeros(()))
+        if self.n_alike:
+            self.root_gain = torch.nn.Parameter(torch.tensor(GAIN**0.5))
+            # Sentences without a word in common do not fit.
+            torch.nn.init.constant_(self.bias, -GAIN)
 
-    def centres(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return vectors (b, q + 2) of sentences with unit vectors (b, q)."""
-        ones = np.ones((len(states), 1), dtype=np.float32)
-        return np.hstack([states * np.float32(self.gain**0.5), ones, ones * np.float32(self.bias)])
+    def centre(self, states: Any) -> Any:
+        """Vectors of centre sentences, (b, q), from states (b, n_states)."""
+        return self._vectors(self.centres, states, self.bias, first=False)
 
-    def contexts(
-        self, left: NDArray[np.float32], right: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        """Return vectors (b, q + 2) of contexts from the unit vectors of both sides."""
-        ones = np.ones((len(left), 1), dtype=np.float32)
-        return np.hstack([(left + right) * np.float32(self.gain**0.5), 0 * ones, ones])
+    def left(self, states: Any) -> Any:
+        """Vectors of left sentences, (b, q), from states (b, n_states)."""
+        return self._vectors(self.lefts, states, 1.0, first=True)
+
+    def right(self, states: Any) -> Any:
+        """Vectors of right sentences, (b, q), from states (b, n_states)."""
+        return self._vectors(self.rights, states, 0.0, first=True)
+
+    def _vectors(self, part: Any, states: Any, constant: Any, *, first: bool) -> Any:
+        """Return columns whose product has all products, both linear terms and the bias."""
+        n_mapped = states.shape[1] - self.n_alike
+        alike = states[:, n_mapped:]
+        if self.n_alike:
+            alike = self.root_gain * alike
+        projected = part(states[:, :n_mapped]) if n_mapped else torch.zeros_like(states[:, :1])
+        vectors, linear = projected[:, :-1], projected[:, -1:]
+        ones = torch.ones_like(linear)
+        ends = [linear, ones * constant] if first else [ones, linear + constant]
+        return torch.cat([vectors, alike, *ends], dim=1)
 
 
-def fit_weights(
-    documents: ArrayLike, texts: ArrayLike, *, excluded: ArrayLike | None = None
-) -> NDArray[np.float64]:
-    """Weights of all sentences in all contexts of a batch, for the binary cross-entropy.
+class Discriminator(torch.nn.Module):
+    """Probability that left, centre and right sentence are consecutive (Section 3.2.1).
 
-    Sentence i fits context i. All other sentences are negatives; half of their weight is on
-    sentences of the same document (all of it if there is only one kind). Positives and negatives
-    have equal weight in total.
+    The state of a sentence joins the last states of two LSTMs, one from left to right and one from
+    right to left. `Interaction` turns three such states into a logit. Each sentence is encoded on
+    its own, so a corpus is encoded once.
 
     Parameters
     ----------
-    documents : array-like of int, shape (b,)
-        Document of each sentence.
-    texts : array-like of int, shape (b,)
-        Numbers that are equal for equal texts, which are not negatives of each other.
-    excluded : array-like of bool, shape (b, b), default=None
-        Further pairs of contexts (rows) and sentences (columns) to leave out.
+    n_tokens : int
+        Entries of the vocabulary.
+    hidden : int, default=300
+        Width h of the states of a direction.
+    interaction : {"bilinear", "concatenation"}, default="bilinear"
+        Kind of `Interaction`: ``"concatenation"`` is Eq. 1.
+    width : int, default=300
+        Width of the `Interaction`.
+    vectors : array-like of float, shape (n_tokens, e), default=None
+        Initial vectors of tokens, such as word vectors learned on the corpus; training changes
+        them. None: random vectors of width e = ``hidden``.
+    n_alike : int, default=0
+        Number of entries that the caller appends to `states`, such as `spelling_states`, and that
+        `Interaction` compares as they are. They represent the words themselves, which a BiLSTM
+        trained on little text forgets. 0: only the BiLSTM's states, as in the paper.
+    dropout : float, default=0.1
+        Share of the entries of token vectors and of end states dropped in training.
+
+    Notes
+    -----
+    ``log p(y=1)`` is ``-numpy.logaddexp(0, -logit)``. The LSTM encodes sentences of one length
+    together, without padding; on a CPU, this is several times as fast as packed sequences.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.contexts import Discriminator
+    >>> model = Discriminator(50, hidden=4, width=3).eval()
+    >>> states = model.states(torch.tensor([[1, 2, 3], [4, 5, 0]]), torch.tensor([3, 2]))
+    >>> states.shape
+    torch.Size([2, 8])
+    >>> contexts = model.left(states) + model.right(states)
+    >>> (model.centre(states) @ contexts.T).shape
+    torch.Size([2, 2])
+    """
+
+    def __init__(
+        self,
+        n_tokens: int,
+        *,
+        hidden: int = 300,
+        interaction: InteractionKind = "bilinear",
+        width: int = 300,
+        vectors: Any = None,
+        n_alike: int = 0,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        if vectors is None:
+            vectors = torch.normal(0.0, 0.5, (n_tokens, hidden))
+        start = torch.as_tensor(vectors, dtype=torch.float32).clone()
+        self.embedding = torch.nn.Embedding.from_pretrained(start, freeze=False)
+        self.lstm = torch.nn.LSTM(
+            self.embedding.embedding_dim, hidden, bidirectional=True, batch_first=True
+        )
+        self.interaction = Interaction(2 * hidden + n_alike, interaction, width, n_alike)
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def states(self, ids: Any, lengths: Any) -> Any:
+        """Encode sentences, each by itself.
+
+        Parameters
+        ----------
+        ids : array-like of int, shape (b, L)
+            Tokens; after a sentence's end, any values in [0, n_tokens).
+        lengths : array-like of int, shape (b,)
+            Tokens of each sentence, in [0, L].
+
+        Returns
+        -------
+        states : tensor, shape (b, 2 hidden)
+            The last state of each direction; zeros for a sentence without a token.
+        """
+        device = self.embedding.weight.device
+        ids = torch.as_tensor(ids, dtype=torch.int64, device=device)
+        lengths = torch.as_tensor(lengths, dtype=torch.int64, device=device)
+        order = lengths.argsort(stable=True)
+        different, counts = torch.unique_consecutive(lengths[order], return_counts=True)
+        found = []
+        for length, rows in zip(different.tolist(), order.split(counts.tolist()), strict=True):
+            if length == 0:
+                shape = len(rows), 2 * self.lstm.hidden_size
+                found.append(self.embedding.weight.new_zeros(*shape))
+                continue
+            tokens = self.dropout(self.embedding(ids[rows, :length]))
+            last = self.lstm(tokens)[1][0]
+            found.append(torch.cat([last[0], last[1]], dim=1))
+        return self.dropout(torch.cat(found)[order.argsort()])
+
+    def centre(self, states: Any) -> Any:
+        """Vectors of centre sentences: ``logit = <centre(s), left(l) + right(r)>``."""
+        return self.interaction.centre(states)
+
+    def left(self, states: Any) -> Any:
+        """Vectors of left sentences."""
+        return self.interaction.left(states)
+
+    def right(self, states: Any) -> Any:
+        """Vectors of right sentences."""
+        return self.interaction.right(states)
+
+
+def fit_weights(documents: Any, texts: Any, *, excluded: Any = None) -> Any:
+    """Weights of all centres of a batch in all its contexts, the true centres on the diagonal.
+
+    True centres have half of the total weight, negatives the other half. In each row, half of the
+    negatives' weight goes to centres of the same document and half to centres of other documents;
+    if one kind is missing, all weight goes to the other (Section 3.2.1). A centre with the same
+    text as the row's is never a negative.
+
+    Parameters
+    ----------
+    documents : tensor of int, shape (B,)
+        Document of each triple of sentences.
+    texts : tensor of int, shape (B,)
+        Code of the text of each triple's centre: equal texts, equal codes.
+    excluded : tensor of bool, shape (B, B), default=None
+        Further centres j that are not negatives of row i, such as sentences of context i itself.
 
     Returns
     -------
-    weights : ndarray of float64, shape (b, b)
-        They sum to 1; 0 in rows without a negative.
+    weights : tensor of float32, shape (B, B)
+        They sum to 1. A row without a negative has no weight; without any negative, all are 0.
 
     Examples
     --------
-    >>> fit_weights([0, 0, 1], [0, 1, 2])[0].round(4).tolist()
-    [0.1667, 0.0833, 0.0833]
+    >>> import torch
+    >>> from film.contexts import fit_weights
+    >>> fit_weights(torch.tensor([0, 0, 1]), torch.tensor([5, 6, 7])) * 12
+    tensor([[2., 1., 1.],
+            [1., 2., 1.],
+            [1., 1., 2.]])
     """
-    documents, texts = np.asarray(documents), np.asarray(texts)
     allowed = texts[:, None] != texts
     if excluded is not None:
-        allowed &= ~np.asarray(excluded)
+        allowed &= ~excluded
     same = documents[:, None] == documents
-    kinds = [(allowed & kind).astype(np.float64) for kind in (same, ~same)]
-    shares = sum(kind / np.maximum(kind.sum(axis=1, keepdims=True), 1) for kind in kinds)
-    total = np.asarray(shares).sum(axis=1, keepdims=True)
-    has_negative = total[:, 0] > 0
-    both = shares / np.maximum(total, 1) + np.diag(has_negative.astype(np.float64))
-    return both / (2 * max(int(has_negative.sum()), 1))
+    parts = [(allowed & kind).float() for kind in (same, ~same)]
+    within, beyond = (part / part.sum(dim=1, keepdim=True).clamp(min=1) for part in parts)
+    shares = within + beyond
+    kinds = shares.sum(dim=1, keepdim=True)
+    has_negative = kinds[:, 0] > 0
+    n_rows = int(has_negative.sum())
+    return (shares / kinds.clamp(min=1) + torch.diag(has_negative.float())) / (2 * max(n_rows, 1))
+
+
+def fit_loss(logits: Any, weights: Any) -> Any:
+    """Weighted binary cross-entropy of all centres of a batch in all its contexts.
+
+    Parameters
+    ----------
+    logits : tensor of float, shape (B, B)
+        Logit that centre j fits into context i: ``(left(l) + right(r)) @ centre(s).T``.
+    weights : tensor of float, shape (B, B)
+        From `fit_weights`.
+
+    Returns
+    -------
+    loss : tensor, shape ()
+        In nats; log 2 for logits of 0.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.contexts import fit_loss, fit_weights
+    >>> weights = fit_weights(torch.tensor([0, 1]), torch.tensor([0, 1]))
+    >>> fit_loss(torch.tensor([[9.0, -9.0], [-9.0, 9.0]]), weights)
+    tensor(0.0001)
+    """
+    signs = 2 * torch.eye(len(logits), device=logits.device, dtype=logits.dtype) - 1
+    losses = -torch.nn.functional.logsigmoid(signs * logits)
+    # A logit with weight 0 is ignored, even if it is infinite.
+    return (losses.masked_fill(weights == 0, 0) * weights).sum()

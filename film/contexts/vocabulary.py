@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-PAD, END = 0, 2
-"""Ids of the first and third special token; the others are not used."""
+PAD, BEGIN, END, SEPARATOR = range(4)
+"""Special ids, first in every vocabulary."""
 _SPECIAL = ("[PAD]", "[BEGIN]", "[END]", "[SEPARATOR]")
+_LEAST = len(_SPECIAL) + 256
 _BLOCK = 8192
 
 
@@ -29,8 +30,8 @@ def train_vocabulary(texts: Iterable[str], size: int = 16_000) -> str:
     texts : iterable of str
         Texts, read once.
     size : int, default=16000
-        Maximum number of pieces, including 256 bytes and 4 special ids, among them `PAD` = 0 and
-        `END` = 2.
+        Maximum number of pieces, including 256 bytes and 4 special ids: `PAD` = 0, `BEGIN` = 1,
+        `END` = 2, `SEPARATOR` = 3.
 
     Returns
     -------
@@ -43,7 +44,7 @@ def train_vocabulary(texts: Iterable[str], size: int = 16_000) -> str:
     ImportError
         When `tokenizers` is not installed.
     ValueError
-        When no text holds a character.
+        When size is below 260, or no text holds a character.
 
     References
     ----------
@@ -57,6 +58,8 @@ def train_vocabulary(texts: Iterable[str], size: int = 16_000) -> str:
     [2, 6]
     """
     tokenizers = _tokenizers()
+    if size < _LEAST:
+        raise ValueError(f"size must be at least {_LEAST}, got {size!r}")
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
     tokenizer.normalizer = tokenizers.normalizers.Sequence(
         [tokenizers.normalizers.NFKC(), tokenizers.normalizers.Lowercase()]
@@ -122,6 +125,8 @@ def encode_texts(vocabulary: str, texts: Iterable[str], max_length: int | None =
     ------
     ImportError
         When `tokenizers` is not installed.
+    ValueError
+        If the vocabulary is not such a string.
 
     Examples
     --------
@@ -163,6 +168,14 @@ class IdTable:
     values: NDArray[np.int32]
     starts: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        ends = self.starts[:1].tolist() + self.starts[-1:].tolist()
+        if ends != [0, len(self.values)] or (np.diff(self.starts) < 0).any():
+            raise ValueError(
+                f"starts must rise from 0 to {len(self.values)}, the number of ids; the table was "
+                "cut or changed"
+            )
+
     def __len__(self) -> int:
         return len(self.starts) - 1
 
@@ -185,8 +198,15 @@ class IdTable:
             L is the length of the longest text; shorter texts end in `PAD` = 0.
         lengths : ndarray of int64, shape (b,)
             Ids of each.
+
+        Raises
+        ------
+        IndexError
+            When a row is not in the table.
         """
         wanted = np.asarray(rows, dtype=np.int64)
+        if wanted.size and (wanted.min() < 0 or wanted.max() >= len(self)):
+            raise IndexError(f"rows must be from 0 to {len(self) - 1}, got {rows!r}")
         first = np.asarray(self.starts[wanted])
         lengths = np.asarray(self.starts[wanted + 1]) - first
         ids = np.full((len(wanted), lengths.max(initial=0)), PAD, dtype=np.int64)
@@ -197,7 +217,14 @@ class IdTable:
 
 @functools.lru_cache(maxsize=2)
 def _loaded(vocabulary: str) -> Any:
-    return _tokenizers().Tokenizer.from_str(vocabulary)
+    try:
+        return _tokenizers().Tokenizer.from_str(vocabulary)
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # tokenizers raises no narrower one
+        raise ValueError(
+            f"vocabulary must be the JSON of a tokenizer, got {vocabulary!r:.80}"
+        ) from error
 
 
 def _tokenizers() -> Any:

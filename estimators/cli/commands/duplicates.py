@@ -91,7 +91,7 @@ class _NumberOr(click.ParamType):
 @text_option
 @compare_option(
     "A column to compare by itself, in place of --text. OTHER is its name in the table of "
-    "--against. A table without a usual column of texts is compared by all columns but ids.",
+    "--against. Without a column text, question or body: all columns but ids.",
     "COLUMN[=OTHER][:KIND]",
 )
 @id_option("Column of row ids. Default: id if the table has it, else row numbers from 1.")

@@ -58,7 +58,7 @@ _CHOICES = "y (same), n (different), s (skip: can't tell), u (undo the last answ
 @record_options
 @compare_option(
     "A column to compare by itself, in place of --text; of pairs of records, without its side. A "
-    "table without a usual column of texts is compared by all columns but ids."
+    "table without a column text, question or body is compared by all columns but ids."
 )
 @click.option(
     "--labels",

@@ -88,7 +88,8 @@ def compared_columns(
         if other is None and ours != theirs:
             raise click.UsageError("--compare COLUMN=OTHER compares two tables; give --against too")
         return Compared(ours, theirs, {split[name][0]: kind for name, kind in kinds.items()})
-    usual = [name for name in table.columns if name.strip().lower() in TEXT_COLUMNS]
+    # Products and publications have titles among other columns that tell them apart.
+    usual = {name.strip().lower() for name in table.columns} & {*TEXT_COLUMNS} - {"title"}
     left_out = {
         *hidden,
         *(name for name in table.columns if name.strip().lower() in reading.ID_COLUMNS),

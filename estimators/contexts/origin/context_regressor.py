@@ -38,7 +38,7 @@ from film.contexts import combine_terms, context_shares
 
 KEPT_CONTEXTS = 50
 """Contexts kept per explanation by default."""
-CENTRES = ("raw", "contexts", "whitened")
+CENTRES = ("raw", "contexts", "reference", "whitened")
 METHODS = ("contexts_of", "terms", "levels", "reference_terms", "context_texts")
 """Methods that a model of contexts has."""
 N_REFERENCE = 8
@@ -48,7 +48,7 @@ LEAST_WORDS = 5
 
 
 @savable
-@retired("reference", "weights")
+@retired("reference")
 class ContextRegressor(RegressorMixin, BaseEstimator):
     """Compare two sentences by how well they fit the same contexts, and explain why.
 
@@ -65,24 +65,26 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         `sklearn.frozen.FrozenEstimator`.
     n_contexts : int, default=None
         Contexts per sentence, |C_s|. None: the model's number.
-    centre : {"raw", "contexts", "whitened"}, default="whitened"
+    centre : {"raw", "contexts", "reference", "whitened"}, default="whitened"
         What to subtract from the scores before the cosine. Log-probabilities are all negative, so
         all raw cosines are close to 1. "raw": nothing, as Eq. 4 is printed. "contexts": each
-        sentence's mean over the contexts. "whitened": for the discriminator's term, each sentence's
-        mean over the fixed set and the mean of 500 sentences of the corpus in each context; the
-        result is whitened (`film.contexts.whiten_scores`). For the generator's terms, the mean of 8
-        sentences of the corpus in each context, then as "contexts".
+        sentence's mean over the contexts. "reference": the mean of 8 sentences of the corpus in
+        each context. "whitened": for the discriminator's term, each sentence's mean over the fixed
+        set and the mean of 500 sentences of the corpus in each context; the result is whitened
+        (`film.contexts.whiten_scores`). For the generators' terms, as "reference", then "contexts".
+    weights : array-like of float, shape (4,), default=None
+        λ of Eq. 3, for choosing contexts and for scoring sentences. None: the model's weights.
     verbose : int, default=0
         Whether to show progress.
 
     Attributes
     ----------
     context_model_ : ContextModel
-        The fitted model.
+        The fitted model. With ``weights``, a copy that has these weights and shares the rest.
     weights_ : ndarray of float64, shape (4,)
         λ of Eq. 3.
     reference_ : list of str
-        Sentences of the corpus that centre the generator's terms; empty if none are used.
+        Sentences of the corpus for ``centre``; empty if none are used.
     slope_, intercept_ : float
         Least squares line from similarity to the y of `fit`; 1 and 0 without y. Of more than 10,000
         pairs, 10,000 are used, evenly by y.
@@ -94,8 +96,10 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
 
     Notes
     -----
-    For a pair, sentences are scored 4 |C_s| times in a context, by the discriminator and the
-    generator. The contexts of a sentence are chosen once for each 128 pairs.
+    For a pair, sentences are scored 4 |C_s| times in a context, by the discriminator and three
+    generators. Contexts are chosen once for each sentence, also if it is in many pairs. Pairs are
+    scored in blocks, and the contexts of a sentence are kept as long as a later pair needs them,
+    with some 24 bytes per context.
 
     A text without letters and digits has the similarity 0 to all other texts. If a sentence has no
     context, for example because its words are unknown, only the contexts of the other are used.
@@ -115,11 +119,13 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         *,
         n_contexts: Any = None,
         centre: str = "whitened",
+        weights: Any = None,
         verbose: int = 0,
     ) -> None:
         self.context_model = context_model
         self.n_contexts = n_contexts
         self.centre = centre
+        self.weights = weights
         self.verbose = verbose
 
     def fit(self, pairs: Any, y: Any = None) -> ContextRegressor:
@@ -154,10 +160,12 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         if self.n_contexts is not None:
             check_integer("n_contexts", self.n_contexts, 1)
         check_choice("centre", self.centre, CENTRES)
-        weights = check_weights(model.weights)
-        generates = weights[1:].any() and getattr(model, "generator_", True) is not None
-        uses = self.centre == "whitened" and generates
+        weights = check_weights(model.weights if self.weights is None else self.weights)
+        generates = weights[1:].any() and getattr(model, "generators_", None) != []
+        uses = self.centre == "reference" or (self.centre == "whitened" and generates)
         reference = corpus_sentences(model.corpus_, N_REFERENCE) if uses else []
+        if self.weights is not None:
+            model = shared_copy(model).set_params(weights=weights.tolist())
         check_verbose(self.verbose)
         line = 1.0, 0.0
         shown, fit_line = units_of("regression", (pairs, y), None)
@@ -322,6 +330,8 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
             return np.zeros(len(terms.contexts))
         if self.centre == "whitened":
             both = whitened_terms(model, terms)
+        elif terms.centre is not None:
+            both = both - terms.centre
         scores = combine_terms(both, weights)
         if self.centre == "contexts":
             scores = scores - scores.mean(axis=1, keepdims=True)

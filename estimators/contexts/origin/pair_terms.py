@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from film.contexts import whiten_scores
 
-BLOCK = 128
-"""Pairs whose contexts are chosen, and whose terms are held, together."""
+BLOCK = 64
+"""Pairs of a block."""
 
 
 class PairTerms(NamedTuple):
@@ -31,6 +31,15 @@ class PairTerms(NamedTuple):
     """Mean terms of the reference texts in all contexts, shape (m, 4), if there are any."""
     levels: NDArray[np.float64]
     """Mean first terms of both texts over the fixed set, shape (2,)."""
+
+
+class _Known(NamedTuple):
+    """Contexts of a text, its own terms in them, and the mean terms of the reference."""
+
+    contexts: NDArray[np.int64]
+    terms: NDArray[np.float32]
+    centre: Any
+    level: float
 
 
 def terms_of_pairs(
@@ -62,54 +71,43 @@ def terms_of_pairs(
 
     Notes
     -----
-    The contexts of a text are chosen once per block of 128 pairs.
+    The contexts of a text and its own terms in them are computed once, and kept as long as a pair
+    needs them. Each block is scored in one call, in which each text comes with its contexts and all
+    texts to be compared with it, so the model can share work.
     """
     # In alphabetical order, so that the order of a pair changes no sum, not even by its rounding.
-    ordered = [sorted(map(str, pair)) for pair in pairs.tolist()]
+    ordered = [tuple(sorted(map(str, pair))) for pair in pairs.tolist()]
+    left = Counter(text for pair in ordered for text in pair)
+    known: dict[str, _Known] = {}
     warned = False
     for start in range(0, len(ordered), BLOCK):
         block = ordered[start : start + BLOCK]
-        asked = [text for text in dict.fromkeys(chain(*block)) if has_words(text)]
+        texts = list(dict.fromkeys(text for pair in block for text in pair))
+        new = [text for text in texts if text not in known]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = model.contexts_of(asked, n_contexts) if asked else []
+            known |= _own_terms(model, new, n_contexts, reference)
         if caught and not warned:
             warnings.warn(caught[0].message, stacklevel=6)
             warned = True
-        contexts = dict(zip(asked, found, strict=True))
-        levels = dict(zip(asked, model.levels(asked) if asked else [], strict=True))
-        own = [[contexts.get(text, np.empty(0, dtype=np.int64)) for text in pair] for pair in block]
-        rows = [np.concatenate(both) for both in own]
-        scored = _scored(model, block, rows, reference)
-        for pair, both, there, (terms1, terms2, *others) in zip(
-            block, own, rows, scored, strict=True
-        ):
-            centre = np.array(others, dtype=np.float64).mean(axis=0) if reference else None
-            level = np.array([levels.get(text, 0.0) for text in pair], dtype=np.float64)
-            yield PairTerms(there, len(both[0]), terms1, terms2, centre, level)
+        asked = sorted({each for pair in block for each in (pair, pair[::-1])})
+        found = _terms(model, [(other, known[text].contexts) for text, other in asked])
+        across = dict(zip(asked, found, strict=True))
+        for one, other in block:
+            mine, theirs = known[one], known[other]
+            yield PairTerms(
+                np.concatenate([mine.contexts, theirs.contexts]),
+                len(mine.contexts),
+                np.concatenate([mine.terms, across[other, one]]),
+                np.concatenate([across[one, other], theirs.terms]),
+                np.concatenate([mine.centre, theirs.centre]) if reference else None,
+                np.array([mine.level, theirs.level], dtype=np.float64),
+            )
             advance(1)
-
-
-def _scored(
-    model: Any, pairs: list[list[str]], rows: list[NDArray[np.int64]], reference: list[str]
-) -> list[list[NDArray[np.float32]]]:
-    """Terms of both texts of each pair and of the reference; 0 for texts without words."""
-    asked = [
-        (text, there)
-        for pair, there in zip(pairs, rows, strict=True)
-        for text in (*pair, *reference)
-        if has_words(text) and len(there)
-    ]
-    found = iter(model.terms(*map(list, zip(*asked, strict=True))) if asked else ())
-    return [
-        [
-            np.asarray(next(found), dtype=np.float32)
-            if has_words(text) and len(there)
-            else np.zeros((len(there), 4), dtype=np.float32)
-            for text in (*pair, *reference)
-        ]
-        for pair, there in zip(pairs, rows, strict=True)
-    ]
+        left.subtract(text for pair in block for text in pair)
+        for text in texts:
+            if not left[text]:
+                del known[text]
 
 
 def whitened_terms(model: Any, terms: PairTerms) -> NDArray[np.float64]:
@@ -154,3 +152,37 @@ def shared_copy(model: Any) -> Any:
     twin = object.__new__(type(model))
     vars(twin).update(vars(model))
     return twin
+
+
+def _own_terms(
+    model: Any, texts: list[str], n_contexts: int | None, reference: list[str]
+) -> dict[str, _Known]:
+    """Contexts of each text, and its terms and those of the reference in them."""
+    asked = [text for text in texts if has_words(text)]
+    found = zip(
+        model.contexts_of(asked, n_contexts) if asked else [],
+        model.levels(asked) if asked else [],
+        strict=True,
+    )
+    none = np.empty(0, dtype=np.int64), 0.0
+    chosen = {text: next(found) if has_words(text) else none for text in texts}
+    contexts = {text: np.asarray(each[0], dtype=np.int64) for text, each in chosen.items()}
+    terms = _terms(model, [(each, contexts[text]) for text in texts for each in (text, *reference)])
+    known = {}
+    for number, text in enumerate(texts):
+        own, *others = terms[number * (1 + len(reference)) :][: 1 + len(reference)]
+        centre = np.mean(others, axis=0, dtype=np.float64) if reference else None
+        known[text] = _Known(contexts[text], own, centre, float(chosen[text][1]))
+    return known
+
+
+def _terms(model: Any, asked: list[tuple[str, NDArray[np.int64]]]) -> list[NDArray[np.float32]]:
+    """Terms of each text in its contexts, (m, 4) each; 0 for a text without words."""
+    scored = [(text, contexts) for text, contexts in asked if has_words(text) and len(contexts)]
+    found = iter(model.terms(*map(list, zip(*scored, strict=True))) if scored else [])
+    return [
+        np.asarray(next(found), dtype=np.float32)
+        if has_words(text) and len(contexts)
+        else np.zeros((len(contexts), 4), dtype=np.float32)
+        for text, contexts in asked
+    ]

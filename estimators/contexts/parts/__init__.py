@@ -1,1 +1,1 @@
-"""Parts of a model of contexts: their training, and those of earlier versions."""
+"""Parts of a model of contexts: their folders and their training."""

@@ -9,23 +9,14 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 
-from estimators.contexts.parts.discriminator_training import (
-    BATCHES,
-    HELD_OUT_BATCHES,
-    batches_of,
-    compared,
-    fit_discriminator,
-)
-from estimators.contexts.parts.generator_training import (
-    GeneratorTask,
-    Learned,
-    token_counts,
-    train_generator,
-)
+from estimators.contexts.parts.discriminator_training import DiscriminatorTask, fit_gain
+from estimators.contexts.parts.generator_training import GeneratorTask, token_counts
+from estimators.contexts.parts.network_training import Plan, train_network
 from estimators.contexts.parts.text_counts import hashed_counts, run_counts
 from estimators.inputs import cloned, progress_bar
 from film.contexts import (
     N_RUNS,
+    IdTable,
     SentenceCorpus,
     diverse_contexts,
     encode_texts,
@@ -34,6 +25,7 @@ from film.contexts import (
     spelling_states,
     train_vocabulary,
     vocabulary_size,
+    word_vectors,
 )
 
 VOCABULARY_SIZE = 8000
@@ -41,8 +33,11 @@ MAX_LENGTH = 48
 """Maximum number of tokens per sentence; longer sentences are cut."""
 SPELLING_WIDTH = 512
 """Width of the vectors of spelling; the error of cosines is about 1/√512."""
+LEARNING_RATE, GENERATOR_LEARNING_RATE = 1e-3, 3e-3
 HELD_OUT = 0.02
 """Share of the corpus, in whole documents, held out to evaluate training."""
+N_FREQUENT = 1000
+"""Tokens that a generator predicts in one step; rare tokens take two steps, which is faster."""
 ROWS_OF_BLOCK = 8192
 
 
@@ -50,7 +45,7 @@ class Parts(NamedTuple):
     """What a model of contexts has learned."""
 
     settings: dict[str, Any]
-    """Values for JSON: names of documents, seed, and tokenizer and settings of the generator."""
+    """Values for JSON: names of documents, tokenizer, seed and settings of networks."""
     arrays: dict[str, np.ndarray]
     """Sentences, tables and weights by name; names of weights begin with their network's."""
     attributes: dict[str, Any]
@@ -65,40 +60,52 @@ def build(model: Any, corpus: SentenceCorpus, device: str, seed: int) -> Parts:
     ValueError
         If the corpus has too few contexts.
     """
-    attributes: dict[str, Any] = {"contexts_": _fixed_set(model, corpus, seed)}
-    settings = {"seed": seed, "names": corpus.names, "chunk_length": corpus.chunk_length}
+    fixed_set = _fixed_set(model, corpus, seed)
+    settings: dict[str, Any] = {"seed": seed, "sides": 1}
+    settings |= {"names": corpus.names, "chunk_length": corpus.chunk_length}
     text = "\n".join(corpus.sentences).encode()
     arrays = {"text": np.frombuffer(text, dtype=np.uint8), "documents": corpus.documents}
     arrays |= {"codes": corpus.codes, **_retrieval(corpus, model.verbose)}
-    attributes["encoder_"] = None
-    if model.encoder is None:
-        arrays["spelling.weights"] = _spelling_weights(corpus, model.verbose)
-        encode: Any = Spelling(arrays["spelling.weights"], seed)
-    else:
-        encode = cloned("encoder", model.encoder).fit(corpus.sentences)
-        attributes["encoder_"] = encode
-    blocks = _blocks(model.verbose, "encode the corpus", corpus.n_sentences)
-    states = _joined(corpus.n_sentences, (encoded(encode, corpus.texts(rows)) for rows in blocks))
-    learned_from, held = split_centres(corpus.centres(), corpus.documents, seed)
-    data = states, corpus.documents, corpus.codes
-    batches = batches_of(learned_from, corpus.documents, seed, BATCHES)
-    network, losses = fit_discriminator(compared(*data, batches))
-    scores = []
-    if len(held):
-        test = compared(*data, batches_of(held, corpus.documents, seed, HELD_OUT_BATCHES))
-        scores = [] if test is None else [(1, test.loss(*network)[0])]
-    attributes |= {"loss_curve_": losses, "scores_": scores}
-    centres = corpus.centres()
-    blocks = _blocks(model.verbose, "contexts", len(centres))
-    sides = ((states[centres[rows] + k].astype(np.float32) for k in (-1, 1)) for rows in blocks)
-    arrays["contexts"] = _joined(len(centres), (network.contexts(*both) for both in sides))
-    arrays["discriminator.root_gain"] = np.array([network.gain**0.5], dtype=np.float32)
-    arrays["discriminator.bias"] = np.array([network.bias], dtype=np.float32)
-    run, perplexities = Learned([], [], True), {}
+    table = None
+    reads_tokens = model.reader == "lstm"
+    if reads_tokens or model.generator is not None:
+        with progress_bar(model.verbose, "vocabulary"):
+            tokenizer = train_vocabulary(corpus.sentences, VOCABULARY_SIZE)
+            table = encode_texts(tokenizer, corpus.sentences, MAX_LENGTH)
+        settings |= {"tokenizer": tokenizer, "max_length": MAX_LENGTH}
+    encoder, fixed = None, None
+    if model.lexical or not reads_tokens:
+        if model.encoder is None:
+            arrays["spelling.weights"] = _spelling_weights(corpus, model.verbose)
+            encode: Any = Spelling(arrays["spelling.weights"], seed)
+        else:
+            encode = encoder = cloned("encoder", model.encoder).fit(corpus.sentences)
+        blocks = _blocks(model.verbose, "encode the corpus", corpus.n_sentences)
+        found = (encoded(encode, corpus.texts(rows)) for rows in blocks)
+        fixed = _joined(corpus.n_sentences, found)
+    n_tokens = vocabulary_size(tokenizer) if table is not None else None
+    given = {"reader": model.reader, "width": int(model.width), "interaction": "bilinear"}
+    given |= {"n_fixed": 0 if fixed is None else fixed.shape[1]}
+    settings["discriminator"] = given | {"n_tokens": n_tokens if reads_tokens else None}
+    attributes = {"contexts_": fixed_set, "encoder_": encoder, "perplexities_": {}}
+    attributes |= {"generator_loss_curve_": [], "generator_scores_": []}
+    run, weights = _discriminator(
+        model, corpus, table if reads_tokens else None, fixed, settings["discriminator"], device,
+        seed,
+    )  # fmt: skip
+    arrays |= weights
+    attributes |= {"loss_curve_": run.losses, "scores_": run.scores}
+    attributes["is_complete_"] = run.is_complete
     if model.generator is not None:
-        run, perplexities = _generator(model, corpus, settings, arrays, device)
-    attributes |= {"generator_loss_curve_": run.losses, "generator_scores_": run.scores}
-    attributes |= {"perplexities_": perplexities, "is_complete_": run.is_complete}
+        size = model.generator
+        size = size if isinstance(size, str) else [int(each) for each in size]
+        given = {"size": size, "n_tokens": n_tokens, "max_length": MAX_LENGTH}
+        settings["generator"] = given
+        run, weights, perplexities = _generator(model, corpus, table, given, device, seed)
+        arrays |= weights
+        attributes |= {"generator_loss_curve_": run.losses, "generator_scores_": run.scores}
+        attributes["perplexities_"] = perplexities
+        attributes["is_complete_"] &= run.is_complete
     return Parts(settings, arrays, attributes)
 
 
@@ -111,12 +118,14 @@ def _fixed_set(model: Any, corpus: SentenceCorpus, seed: int) -> np.ndarray:
             f"and {n} of the sentences have a neighbour on each side, which is too few to learn "
             "from; give longer documents"
         )
+    rules: dict[str, Any] = {"max_jaccard": 0.5 if model.diverse else np.inf}
+    rules |= {"one_per_chunk": model.diverse, "random_state": seed}
     try:
-        return diverse_contexts(corpus, int(model.n_contexts), random_state=seed)
+        return diverse_contexts(corpus, int(model.n_contexts), **rules)
     except ValueError as error:
         raise ValueError(
             f"n_contexts={model.n_contexts} is more than there are ({error}); give n_contexts= "
-            "a lower number, or more documents"
+            "a lower number, more documents, or, in Python, diverse=False"
         ) from error
 
 
@@ -142,32 +151,59 @@ def _spelling_weights(corpus: SentenceCorpus, verbose: int) -> np.ndarray:
     return run_weights(frequencies, corpus.n_sentences)
 
 
+def _discriminator(
+    model: Any,
+    corpus: SentenceCorpus,
+    table: IdTable | None,
+    fixed: np.ndarray | None,
+    settings: dict[str, Any],
+    device: str,
+    seed: int,
+) -> tuple[Any, dict[str, np.ndarray]]:
+    """Train the discriminator; return its run, its weights and the vectors of all contexts."""
+    vectors = None
+    if table is not None:
+        vectors = _start_vectors(table, settings["n_tokens"], model.width, seed)
+    network = discriminator_of(settings, device, vectors=vectors, seed=seed)
+    centres = corpus.centres()
+    data = network, table, fixed, corpus.documents, corpus.codes
+    task, test = (
+        DiscriminatorTask(*data, rows, seed)
+        for rows in split_centres(centres, corpus.documents, seed)
+    )
+    evaluate = test.held_out_loss if len(test.centres) else None
+    if model.reader == "fixed":
+        run = fit_gain(task, evaluate)
+    else:
+        plan = Plan(float(model.discriminator_epochs), LEARNING_RATE, None, seed)
+        run = train_network(
+            task, plan, evaluate=evaluate, verbose=model.verbose, title="discriminator"
+        )
+    blocks = _blocks(model.verbose, "contexts", len(centres))
+    contexts = _joined(len(centres), (task.contexts(centres[rows]) for rows in blocks))
+    return run, {"contexts": contexts, **arrays_of(network, "discriminator.")}
+
+
 def _generator(
     model: Any,
     corpus: SentenceCorpus,
+    table: Any,
     settings: dict[str, Any],
-    arrays: dict[str, np.ndarray],
     device: str,
-) -> tuple[Learned, dict[str, float]]:
-    """Train the generator; add it to settings and arrays; return its run and perplexities."""
-    seed = settings["seed"]
-    with progress_bar(model.verbose, "vocabulary"):
-        tokenizer = train_vocabulary(corpus.sentences, VOCABULARY_SIZE)
-        table = encode_texts(tokenizer, corpus.sentences, MAX_LENGTH)
-    size = model.generator if isinstance(model.generator, str) else list(map(int, model.generator))
-    given = {"size": size, "n_tokens": vocabulary_size(tokenizer), "max_length": MAX_LENGTH}
-    settings |= {"tokenizer": tokenizer, "max_length": MAX_LENGTH, "generator": given}
+    seed: int,
+) -> tuple[Any, dict[str, np.ndarray], dict[str, float]]:
+    """Train the generator; return its run, its weights and its perplexities."""
     # The same documents are held out as for the discriminator.
     learned_from, held = split_centres(corpus.centres(), corpus.documents, seed)
-    counts = token_counts(table, learned_from, given["n_tokens"])
-    network = generator_of(given, device, counts=counts, seed=seed)
+    counts = token_counts(table, learned_from, settings["n_tokens"])
+    network = generator_of(settings, device, counts=counts, seed=seed)
     task, test = (GeneratorTask(network, table, rows, seed=seed) for rows in (learned_from, held))
-    test = test if len(held) else None
-    limits = float(model.generator_epochs), model.generator_seconds
-    run = train_generator(task, test, *limits, model.verbose)
-    for name, value in network.state_dict().items():
-        arrays[f"generator.{name}"] = value.cpu().numpy().copy()
-    return run, {} if test is None else test.perplexities(counts)
+    seconds = model.generator_seconds
+    plan = Plan(float(model.generator_epochs), GENERATOR_LEARNING_RATE, seconds, seed)
+    evaluate = test.held_out_loss if len(held) else None
+    run = train_network(task, plan, evaluate=evaluate, verbose=model.verbose, title="generator")
+    perplexities = test.perplexities(counts) if len(held) else {}
+    return run, arrays_of(network, "generator."), perplexities
 
 
 class Spelling:
@@ -207,21 +243,68 @@ def encoded(encoder: Any, texts: list[str]) -> np.ndarray:
     return units
 
 
+def discriminator_of(
+    settings: dict[str, Any], device: str, *, vectors: Any = None, seed: int = 0
+) -> Any:
+    """Return an untrained discriminator with some settings."""
+    import torch
+
+    from film.contexts import Discriminator, Interaction
+
+    width, kind, n_fixed = (settings[name] for name in ("width", "interaction", "n_fixed"))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if settings["reader"] == "lstm":
+            found: Any = Discriminator(
+                settings["n_tokens"], hidden=width, interaction=kind, width=width,
+                n_alike=n_fixed, vectors=vectors,
+            )  # fmt: skip
+        else:
+            n_alike = n_fixed if settings["reader"] == "fixed" else 0
+            found = Interaction(n_fixed, kind, width, n_alike)
+    return found.to(device).eval()
+
+
 def generator_of(
     settings: dict[str, Any], device: str, *, counts: Any = None, seed: int = 0
 ) -> Any:
     """Return an untrained generator with some settings."""
     import torch
 
-    from film.contexts import Generator
+    from film.contexts import Generator, Size
 
+    size = settings["size"]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         found = Generator(
-            settings["n_tokens"], settings["size"], max_length=settings["max_length"],
+            settings["n_tokens"],
+            size if isinstance(size, str) else Size(*size),
+            max_length=settings["max_length"],
+            n_frequent=N_FREQUENT,
+            # Hardly any sentence is seen twice.
+            dropout=0.0,
             counts=counts,
-        )  # fmt: skip
-    return found.requires_grad_(False).to(device).eval()
+        )
+    return found.to(device).eval()
+
+
+def arrays_of(network: Any, prefix: str) -> dict[str, np.ndarray]:
+    """Return copies of all weights of a network, by name."""
+    found = network.state_dict().items()
+    return {prefix + name: value.detach().cpu().numpy().copy() for name, value in found}
+
+
+def adopt_arrays(network: Any, arrays: dict[str, np.ndarray], prefix: str) -> Any:
+    """Put the weights that `arrays_of` returned into a network, and return it ready for use."""
+    import torch
+
+    own = {name: each for name, each in arrays.items() if name.startswith(prefix)}
+    state = {name.removeprefix(prefix): torch.tensor(each) for name, each in own.items()}
+    try:
+        network.load_state_dict(state)
+    except RuntimeError as error:
+        raise ValueError(f"weights do not fit the network: {str(error)[:300]}") from error
+    return network.requires_grad_(False).eval()
 
 
 def split_centres(
@@ -239,8 +322,19 @@ def split_centres(
     return centres[~is_held], centres[is_held]
 
 
+def _start_vectors(table: IdTable, n_tokens: int, size: int, seed: int) -> np.ndarray:
+    """Return word vectors of the corpus; small random vectors for words without one."""
+    found = word_vectors(table.values, table.starts, n_tokens, size, random_state=seed)
+    # Entries are as large as the initial values of networks.
+    found = found * 0.1 * np.sqrt(size)
+    empty = ~found.any(axis=1)
+    rng = np.random.default_rng(seed)
+    found[empty] = rng.normal(scale=0.1, size=(int(empty.sum()), size))
+    return found.astype(np.float32)
+
+
 def _joined(n: int, blocks: Iterable[np.ndarray]) -> np.ndarray:
-    """Join n rows that come in blocks, in half precision."""
+    """Return blocks of n rows in all as one array in half precision."""
     found, start = np.empty((0, 0), dtype=np.float16), 0
     for block in blocks:
         if not start:
@@ -251,7 +345,7 @@ def _joined(n: int, blocks: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def _blocks(verbose: int, title: str, n: int) -> Iterator[np.ndarray]:
-    """Yield rows of n sentences or contexts, block by block, and show progress."""
+    """Yield rows from 0 to n in blocks, and show progress."""
     with progress_bar(verbose, title) as advance:
         for start in range(0, n, ROWS_OF_BLOCK):
             stop = min(start + ROWS_OF_BLOCK, n)

@@ -1,107 +1,193 @@
-"""Train the discriminator on a corpus: batches of neighbours, and its two numbers."""
+"""Training of the discriminator: its batches and its loss."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from film.contexts import Discriminator, fit_weights
+from estimators.contexts.parts.network_training import Learned
 
 BATCH_SIZE = 192
-"""Sentences and contexts per batch; each sentence is compared with each context."""
+"""Sentences and contexts per step; each sentence is compared with each context."""
 RUN, RUNS_OF_DOCUMENT = 8, 3
-"""Neighbouring centres per run, and runs of one document per batch, which are each other's
-negatives."""
-BATCHES = 50
+"""Neighbouring centres per run, whose sentences also serve as left and right sentences, and runs
+of one document per batch, which are each other's negatives."""
+MOST_HELD_OUT = 2048
+"""Maximum number of held-out centres of an evaluation, which takes some seconds."""
+BATCHES_OF_GAIN = 50
 """Batches used to fit the two numbers."""
-HELD_OUT_BATCHES = 10
-"""Batches of an evaluation, which takes some seconds."""
 
 
-class Compared(NamedTuple):
-    """Sentences compared with contexts."""
-
-    x: np.ndarray
-    """Similarity of sentence and context."""
-    signs: np.ndarray
-    """1 where it is the sentence of the context, else -1."""
-    weights: np.ndarray
-    """They sum to 1."""
-
-    def loss(self, gain: float, bias: float) -> tuple[float, list[float]]:
-        """Return the weighted cross-entropy in nats, and its slopes in gain and bias."""
-        margins = self.signs * (gain * self.x + bias)
-        slopes = -self.weights * self.signs * expit(-margins)
-        value = float(self.weights @ np.logaddexp(0, -margins))
-        return value, [float(slopes @ self.x), float(slopes.sum())]
-
-
-def compared(
-    states: np.ndarray, documents: np.ndarray, codes: np.ndarray, batches: list[np.ndarray]
-) -> Compared | None:
-    """Compare each sentence of a batch with the neighbours of each; None without negatives.
+def sentence_states(network: Any, tokens: Any, fixed: Any) -> Any:
+    """Return the states of sentences, a tensor of shape (n, width).
 
     Parameters
     ----------
-    states : ndarray of float, shape (n_sentences, q)
-        Unit vectors of all sentences.
-    documents, codes : ndarray of int, shape (n_sentences,)
-        Document and hash of each sentence.
-    batches : list of ndarray of int
-        Rows of centres.
+    network : torch.nn.Module
+        A `Discriminator`, or an `Interaction` over fixed vectors alone.
+    tokens : tuple (ids, lengths) or None
+        Tokens of the sentences, if the network reads tokens.
+    fixed : ndarray of float, shape (n, n_fixed), or None
+        Fixed vectors of the sentences, appended to the network's states.
     """
-    found = []
-    for rows in batches:
-        own = documents[rows]
+    import torch
+
+    device = next(network.parameters()).device
+    parts = []
+    if tokens is not None:
+        parts.append(network.states(*tokens))
+    if fixed is not None:
+        parts.append(torch.from_numpy(np.asarray(fixed, dtype=np.float32)).to(device))
+    return torch.cat(parts, dim=1)
+
+
+@dataclass
+class DiscriminatorTask:
+    """Batches and loss of a discriminator, for `train_network`.
+
+    Parameters
+    ----------
+    network : torch.nn.Module
+        A `Discriminator`, or an `Interaction` over fixed vectors alone.
+    table : IdTable or None
+        Tokens of all sentences of the corpus, if the network reads tokens.
+    fixed : ndarray of float, shape (n_sentences, n_fixed), or None
+        Fixed vectors of all sentences.
+    documents, codes : ndarray of int64, shape (n_sentences,)
+        Document of each sentence, and a number that is the same for equal sentences.
+    centres : ndarray of int
+        Rows of the sentences to learn from.
+    seed : int
+        Seeds the order of centres.
+    """
+
+    network: Any
+    table: Any
+    fixed: Any
+    documents: np.ndarray
+    codes: np.ndarray
+    centres: np.ndarray
+    seed: int
+
+    def batches(self, epoch: int) -> list[np.ndarray]:
+        """Return the rows of the centres of each batch; every centre is in one of them."""
+        order = run_order(self.documents[self.centres], np.random.default_rng([self.seed, epoch]))
+        return np.array_split(self.centres[order], max(1, round(len(order) / BATCH_SIZE)))
+
+    def encoded(self, rows: np.ndarray) -> tuple[Any, Any]:
+        """Return the vectors of centres and of their contexts, two tensors of shape (n, q)."""
+        needed, place = np.unique(rows[:, np.newaxis] + [-1, 0, 1], return_inverse=True)
+        left, centre, right = place.reshape(-1, 3).T
+        tokens = None if self.table is None else self.table.padded(needed)
+        fixed = None if self.fixed is None else self.fixed[needed]
+        states = sentence_states(self.network, tokens, fixed)
+        lefts, rights = self.network.left(states), self.network.right(states)
+        return self.network.centre(states[centre]), lefts[left] + rights[right]
+
+    def contexts(self, rows: np.ndarray) -> np.ndarray:
+        """Return the vectors of the contexts of some centres, (n, q)."""
+        import torch
+
+        with torch.inference_mode():
+            return self.encoded(rows)[1].cpu().numpy()
+
+    def logits(self, rows: np.ndarray) -> tuple[Any, Any]:
+        """Return the logits of all centres of a batch in all its contexts, and their weights."""
+        import torch
+
+        from film.contexts import fit_weights
+
+        centres, contexts = self.encoded(rows)
+        documents, codes = self.documents[rows], self.codes[rows]
         # A sentence's neighbours may replace each other.
         near = np.abs(rows[:, np.newaxis] - rows) < RUN
-        near &= own[:, np.newaxis] == own
-        weights = fit_weights(own, codes[rows], excluded=near)
-        if weights.any():
-            left, centre, right = (states[rows + k].astype(np.float32) for k in (-1, 0, 1))
-            signs = 2 * np.eye(len(rows)) - 1
-            parts = (left + right) @ centre.T, signs, weights
-            found.append([np.asarray(each, dtype=np.float64).ravel() for each in parts])
+        near &= documents[:, np.newaxis] == documents
+        on_device = (torch.from_numpy(each).to(centres.device) for each in (documents, codes, near))
+        documents, codes, near = on_device
+        return contexts @ centres.T, fit_weights(documents, codes, excluded=near)
+
+    def loss(self, rows: np.ndarray) -> Any:
+        """Return the cross-entropy of all centres of a batch in all its contexts (`fit_loss`)."""
+        from film.contexts import fit_loss
+
+        return fit_loss(*self.logits(rows))
+
+    def held_out_loss(self) -> float:
+        """Return the mean loss of fixed batches."""
+        batches = self.batches(0)[: max(1, MOST_HELD_OUT // BATCH_SIZE)]
+        return float(np.mean([float(self.loss(rows)) for rows in batches]))
+
+
+def fit_gain(task: DiscriminatorTask, evaluate: Callable[[], float] | None) -> Learned:
+    """Set gain and bias, the only parameters of the default `Interaction`, to the least loss.
+
+    The gain is at least 1, since similar sentences fit together even if a small corpus does not
+    show it.
+
+    Parameters
+    ----------
+    task : DiscriminatorTask
+        Its first batches are used.
+    evaluate : callable or None
+        Returns the loss of held-out rows.
+
+    Returns
+    -------
+    learned : Learned
+        One step; without any negatives there is no step, and both numbers stay.
+    """
+    import torch
+
+    head = task.network
+    start = {name: value.clone() for name, value in head.state_dict().items()}
+    found = []
+    with torch.inference_mode():
+        head.root_gain.fill_(1.0)
+        head.bias.zero_()
+        for rows in task.batches(0)[:BATCHES_OF_GAIN]:
+            logits, weights = task.logits(rows)
+            if weights.any():
+                signs = 2 * torch.eye(len(rows)) - 1
+                found.append([each.double().cpu().ravel() for each in (logits, signs, weights)])
     if not found:
-        return None
-    x, signs, weights = (np.concatenate(each) for each in zip(*found, strict=True))
-    return Compared(x, signs, weights / len(found))
+        head.load_state_dict(start)
+        return Learned([], [], True)
+    x, signs, shares = (torch.cat(each).numpy() for each in zip(*found, strict=True))
+    shares = shares / len(found)
 
+    def loss(given: np.ndarray) -> tuple[float, list[float]]:
+        margins = signs * (given[0] * x + given[1])
+        slopes = -shares * signs * expit(-margins)
+        return float(shares @ np.logaddexp(0, -margins)), [float(slopes @ x), float(slopes.sum())]
 
-def fit_discriminator(given: Compared | None) -> tuple[Discriminator, list[float]]:
-    """Fit gain, at least 1, and bias; return them with the loss, if there is any."""
-    if given is None:
-        return Discriminator(), []
-    best = minimize(
-        lambda numbers: given.loss(*numbers), (5.0, -1.0), jac=True,
-        bounds=[(1.0, None), (None, None)], method="L-BFGS-B",
-    )  # fmt: skip
-    return Discriminator(*map(float, best.x)), [float(best.fun)]
-
-
-def batches_of(centres: np.ndarray, documents: np.ndarray, seed: int, n: int) -> list[np.ndarray]:
-    """Return the first n batches of centres in the order of `run_order`."""
-    order = run_order(documents[centres], np.random.default_rng([seed, 0]))
-    return np.array_split(centres[order], max(1, round(len(order) / BATCH_SIZE)))[:n]
+    bounds = [(1.0, None), (None, None)]
+    best = minimize(loss, (5.0, -1.0), jac=True, bounds=bounds, method="L-BFGS-B")
+    with torch.inference_mode():
+        head.root_gain.fill_(float(np.sqrt(best.x[0])))
+        head.bias.fill_(float(best.x[1]))
+        scores = [] if evaluate is None else [(1, evaluate())]
+    return Learned([float(best.fun)], scores, True)
 
 
 def run_order(documents: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return an order of centres in which neighbours and centres of one document are together.
+    """Order centres so that runs of neighbours and of centres of one document stay together.
 
     Parameters
     ----------
     documents : ndarray of int, shape (n,)
-        Document of each centre, ascending.
-    rng : Generator
+        Document of each centre; centres of one document are consecutive.
+    rng : numpy.random.Generator
         Source of randomness.
 
     Returns
     -------
     order : ndarray of int, shape (n,)
-        Permutation of the centres.
+        Positions of the centres.
     """
     groups = []
     for document in np.split(np.arange(len(documents)), np.flatnonzero(np.diff(documents)) + 1):

@@ -1,81 +1,79 @@
-"""Read models of contexts that an earlier version saved."""
+"""Read the parts of models of contexts that earlier versions saved."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from film.contexts import read_corpus
 from film.unpacking import check_array
 
 
-def read_parts(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return settings and arrays from the state of a `ContextModel` that held files.
+def part_reader(root: Path) -> Callable[[str], bytes]:
+    """Return a function from a name in a folder to the bytes of this file.
+
+    It raises ValueError for a file that is not directly in a folder of ``root``.
+    """
+
+    def read(name: str) -> bytes:
+        path = (root / name).resolve()
+        if path.parent.parent != root.resolve():
+            raise ValueError(f"{name!r} lies outside of the folder of the model, {root}")
+        return path.read_bytes()
+
+    return read
+
+
+def read_parts(
+    read: Callable[[str], bytes], parts: dict[str, str], **settings: Any
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return settings and arrays of a model, as `build` makes them.
+
+    Parameters
+    ----------
+    read : callable
+        From the name of a file, such as "corpus/hashes.bin", to its bytes.
+    parts : dict of str to str
+        Folder of each part, by kind.
+    **settings
+        "seed" and "sides" of the model.
 
     Raises
     ------
-    KeyError, TypeError, ValueError
-        If a file is missing or damaged.
+    KeyError, OSError, ValueError
+        If a part is missing or damaged.
     """
-    from safetensors.numpy import load
-
-    files = {name: each.tobytes() for name, each in state["_files"].items()}
-    parts = dict(state["_parts"])
-    corpus = parts.pop("corpus")
-    said = {kind: json.loads(files[f"{name}/part.json"]) for kind, name in parts.items()}
-    names = [json.loads(line)[0] for line in files[f"{corpus}/documents.jsonl"].splitlines()]
-    settings = {"seed": state["_seed"], "names": names}
-    settings["chunk_length"] = json.loads(files[f"{corpus}/corpus.json"])["chunk_length"]
+    corpus = read_corpus(lambda name: read(f"{parts['corpus']}/{name}"))
+    said = {kind: json.loads(read(f"{name}/part.json")) for kind, name in parts.items()
+            if kind != "corpus"}  # fmt: skip
+    settings |= {"names": corpus.names, "chunk_length": corpus.chunk_length}
     settings["tokenizer"] = said["vocabulary"]["said"]["tokenizer"]
     settings["max_length"] = said["vocabulary"]["made_of"]["max_length"]
-    text = files[f"{corpus}/sentences.txt"].removesuffix(b"\n")
-    arrays = {"text": np.frombuffer(text, dtype=np.uint8)}
-    arrays["documents"] = np.frombuffer(files[f"{corpus}/documents.bin"], dtype="<i4")
-    arrays["codes"] = np.frombuffer(files[f"{corpus}/hashes.bin"], dtype="<i8")
-    for kind in ("retrieval", "spelling", "discriminator"):
-        weights = load(files[f"{parts[kind]}/weights.safetensors"])
-        arrays |= {f"{kind}.{name}": each for name, each in weights.items()}
-    content = files[f"{parts['discriminator']}/contexts.npy"]
+    settings |= {kind: said[kind]["made_of"] for kind in ("discriminator", "generator")
+                 if kind in said}  # fmt: skip
+    text = "\n".join(corpus.sentences).encode()
+    arrays = {"text": np.frombuffer(text, dtype=np.uint8), "documents": corpus.documents}
+    arrays["codes"] = corpus.codes
+    for kind in ("retrieval", "spelling", "discriminator", "generator"):
+        if kind in said:
+            weights = _weights(read, parts[kind], said[kind]["weights"])
+            arrays |= {f"{kind}.{name}": each for name, each in weights.items()}
+    content = read(f"{parts['discriminator']}/contexts.npy")
     check_array(io.BytesIO(content), len(content), "contexts.npy")
     arrays["contexts"] = np.load(io.BytesIO(content), allow_pickle=False)
     return settings, arrays
 
 
-class TokenReader:
-    """The BiLSTM discriminator of an earlier model, which reads texts beside their vectors.
+def _weights(read: Callable[[str], bytes], part: str, digest: str) -> dict[str, np.ndarray]:
+    from safetensors.numpy import load
 
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        Arrays of the model.
-    """
-
-    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
-        import torch
-
-        own = {name.partition(".")[2]: torch.tensor(each) for name, each in arrays.items()
-               if name.startswith("discriminator.")}  # fmt: skip
-        self.embedding, self.maps = own["embedding.weight"], own["interaction.centres.weight"]
-        self.gain, self.bias = own["interaction.root_gain"], own["interaction.bias"]
-        self.lstm = torch.nn.LSTM(
-            self.embedding.shape[1], own["lstm.weight_hh_l0"].shape[1], bidirectional=True
-        )
-        weights = {name[5:]: each for name, each in own.items() if name.startswith("lstm.")}
-        self.lstm.load_state_dict(weights)
-
-    def centres(self, ids: list[np.ndarray], states: np.ndarray) -> np.ndarray:
-        """Return vectors of texts from their tokens and their vectors."""
-        import torch
-
-        found = []
-        with torch.inference_mode():
-            for own, state in zip(ids, torch.from_numpy(states), strict=True):
-                ends = torch.zeros(2 * self.lstm.hidden_size)
-                if len(own):
-                    ends = self.lstm(self.embedding[torch.from_numpy(own).long()])[1][0].ravel()
-                mapped, alike = self.maps @ ends, self.gain.ravel() * state
-                last = torch.stack([torch.ones(()), mapped[-1] + self.bias.sum()])
-                found.append(torch.cat([mapped[:-1], alike, last]))
-        return torch.stack(found).numpy()
+    data = read(f"{part}/weights.safetensors")
+    if hashlib.blake2b(data, digest_size=16).hexdigest() != digest:
+        raise ValueError(f"{part}/weights.safetensors was changed")
+    return load(data)

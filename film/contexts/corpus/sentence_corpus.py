@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from film.contexts.corpus.reading import is_plain
 from film.contexts.corpus.sentences import MAX_CHARACTERS, plain_text, split_sentences
 from film.text import normalize_text
+
+FILES = ("sentences.txt", "documents.bin", "documents.jsonl", "hashes.bin")
+"""Files that are read of the folder of an earlier version."""
 
 
 class SentenceCorpus:
@@ -117,10 +123,22 @@ class SentenceCorpus:
         for start, end in pairwise([*starts, self.n_sentences]):
             yield " ".join(self.sentences[start:end])
 
-    def centres(self) -> NDArray[np.int64]:
-        """Return the ascending rows that have a neighbour on each side in their document."""
-        same = self.documents[2:] == self.documents[: max(0, self.n_sentences - 2)]
-        return np.flatnonzero(same) + 1
+    def centres(self, sides: int = 1) -> NDArray[np.int64]:
+        """Return the rows that are centres of a context.
+
+        Parameters
+        ----------
+        sides : int, default=1
+            Sentences on each side, at least 1.
+
+        Returns
+        -------
+        rows : ndarray of int64
+            Ascending rows with at least `sides` sentences of their document before and after
+            them.
+        """
+        same = self.documents[2 * sides :] == self.documents[: max(0, self.n_sentences - 2 * sides)]
+        return np.flatnonzero(same) + sides
 
     def rows_of(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """Return the rows of the sentences that are equal to each text.
@@ -229,6 +247,55 @@ def make_corpus(
             f"documents must contain at least one sentence; {len(names)} documents contain none"
         )
     return SentenceCorpus(sentences, numbers, names, chunk_length=chunk_length)
+
+
+def write_corpus(folder: Any, documents: Any, **settings: Any) -> SentenceCorpus:
+    """Make a corpus; deprecated: use `make_corpus`, which needs no folder."""
+    warnings.warn(
+        f"write_corpus no longer writes to {os.fspath(folder)!r}, and the next version does not "
+        "have it; use make_corpus(documents)",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return make_corpus(documents, **settings)
+
+
+def read_corpus(folder: str | os.PathLike[str] | Callable[[str], bytes]) -> SentenceCorpus:
+    """Read the folder of a corpus that an earlier version wrote.
+
+    Parameters
+    ----------
+    folder : path or callable
+        The folder, or a function from the name of one of its files to its bytes.
+
+    Returns
+    -------
+    corpus : SentenceCorpus
+        In memory.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is missing.
+    ValueError
+        If a file was cut or changed.
+    """
+    read: Any = folder if callable(folder) else lambda name: Path(folder, name).read_bytes()
+    try:
+        record = json.loads(read("corpus.json"))
+        files = {name: read(name) for name in FILES}
+        for name, content in files.items():
+            if hashlib.sha256(content).hexdigest() != record["files"][name]["sha256"]:
+                raise ValueError(f"{name} was cut or changed")
+        return SentenceCorpus(
+            files["sentences.txt"].decode().split("\n")[:-1],
+            np.frombuffer(files["documents.bin"], dtype="<i4"),
+            [json.loads(line)[0] for line in files["documents.jsonl"].splitlines()],
+            chunk_length=record["chunk_length"],
+            codes=np.frombuffer(files["hashes.bin"], dtype="<i8"),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"the corpus in {folder} is damaged ({error}); make it again") from error
 
 
 def sentence_codes(texts: Iterable[str]) -> NDArray[np.int64]:

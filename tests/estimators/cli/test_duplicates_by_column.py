@@ -44,6 +44,15 @@ def test_all_columns_but_ids_are_compared_and_kinds_are_told(shelf):
             assert cells == by_id.loc[name].tolist()
 
 
+def test_a_title_is_one_column_of_several_and_a_text_is_enough(shelf, tmp_path):
+    _, frame, _ = shelf
+    frame.rename(columns={"name": "title"}).to_csv(tmp_path / "t.csv", index=False)
+    ran = run("duplicates", tmp_path / "t.csv")
+    assert "columns compared: title (text), born (date)" in ran.err
+    frame[["id", "name"]].rename(columns={"name": "title"}).to_csv(tmp_path / "t.csv", index=False)
+    assert "columns compared" not in run("duplicates", tmp_path / "t.csv").err
+
+
 def test_named_columns_and_kinds(shelf):
     folder, frame, _ = shelf
     ran = run("duplicates", folder / "texts.csv", "--compare", "phone:text", "--compare", "name")

@@ -13,24 +13,30 @@ from sklearn.pipeline import make_pipeline
 
 from estimators import ContextModel
 from estimators.contexts import run_counts
+from estimators.contexts.parts.building import MAX_LENGTH
+from estimators.contexts.parts.discriminator_training import DiscriminatorTask
 from estimators.contexts.parts.generator_training import GeneratorTask
-from estimators.contexts.parts.text_counts import hashed_counts
 from film.contexts import (
     N_RUNS,
+    encode_texts,
     make_corpus,
-    nearest_rows,
+    own_places,
     run_vectors,
     run_weights,
     split_sentences,
 )
 from film.text import normalize_text
+from tests.estimators.contexts.earlier_models import corpus_files
 from tests.estimators.tiny_documents import tiny_documents
 
+torch = pytest.importorskip("torch", reason="needs the extra neural")
+pytest.importorskip("tokenizers", reason="needs the extra contexts")
 pytest.importorskip("sentencex", reason="needs the extra contexts")
 
 DOCUMENTS = tiny_documents()
 TEXTS = ["The cat sees the tree.", "A king follows the ship 5.", "Sailors", ""]
-SMALL = {"n_contexts": 6, "device": "cpu", "random_state": 0}
+SMALL = {"reader": "lstm", "width": 8, "n_contexts": 6, "discriminator_epochs": 4}
+SMALL |= {"device": "cpu", "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -61,23 +67,40 @@ def weighing():
 
 
 def log_fits(model: ContextModel, text: str, rows: np.ndarray) -> np.ndarray:
-    """log p(y = 1) of a text between the neighbours of each row, one at a time."""
-    (gain, bias), corpus = model.discriminator_, model.corpus_
+    """log p(y = 1) of a text between the neighbours of each row, one at a time, by the network."""
+    network, corpus = model.discriminator_, model.corpus_
 
     @cache
     def state(sentence):
-        if model.encoder is None:
-            return spelled(sentence)
-        (vector,) = model.encoder_.transform([sentence])
-        return vector / max(np.linalg.norm(vector), 1e-30)
+        parts = []
+        if model.reader == "lstm":
+            ids = encode_texts(model.vocabulary_, [sentence], MAX_LENGTH).values
+            ids = torch.tensor(ids[np.newaxis].astype(int))
+            parts.append(network.states(ids, torch.tensor([ids.shape[1]])))
+        if model.encoder is not None:
+            (vector,) = model.encoder_.transform([sentence])
+            parts.append(torch.tensor(vector / max(np.linalg.norm(vector), 1e-30))[None].float())
+        elif not parts or model.lexical:
+            parts.append(torch.tensor(spelled(sentence))[None].float())
+        return torch.cat(parts, dim=1)
 
     found = []
-    for row in rows:
-        left, right = corpus.texts([row - 1, row + 1])
-        logit = gain * (state(left) + state(right)) @ state(text) + bias
-        # One context of all is the true one.
-        found.append(-np.log1p(len(corpus.centres()) * np.exp(-logit)))
+    with torch.inference_mode():
+        for row in rows:
+            left, right = corpus.texts([row - 1, row + 1])
+            context = network.left(state(left)) + network.right(state(right))
+            logit = float((context * network.centre(state(text))).sum())
+            # One context of all is the true one.
+            found.append(-np.log1p(len(corpus.centres()) * np.exp(-logit)))
     return np.array(found)
+
+
+READERS = {
+    "fixed": ({"reader": "fixed"}, 512),
+    "maps": ({"reader": "maps"}, 0),
+    "lstm alone": ({"lexical": False}, 0),
+}
+"""Parameters, and how many entries of states are compared as they are."""
 
 
 def test_scores_are_those_of_the_network_one_context_at_a_time(model):
@@ -89,6 +112,33 @@ def test_scores_are_those_of_the_network_one_context_at_a_time(model):
     assert np.ptp(found, axis=0).max() > 0.05
     # Levels are means over the fixed set.
     np.testing.assert_allclose(model.levels(TEXTS), found.mean(axis=1), rtol=1e-5)
+
+
+def test_the_prior_of_training_is_the_probability_of_eq_1(model):
+    """One false context for each true one, in place of all that the corpus has."""
+    by_corpus = model.transform(TEXTS).astype(float)
+    logits = np.log(len(model.corpus_.centres())) - np.log(np.expm1(-by_corpus))
+    plain = copy.copy(model).set_params(prior="training")
+    np.testing.assert_allclose(plain.transform(TEXTS), -np.log1p(np.exp(-logits)), atol=1e-3)
+    chosen = [each.contexts_of(["The cat sees the tree."], 5)[0] for each in (plain, model)]
+    np.testing.assert_array_equal(*chosen)
+    np.testing.assert_array_equal(model.transform(TEXTS), by_corpus.astype(np.float32))
+
+
+@pytest.mark.parametrize("case", READERS)
+def test_what_the_discriminator_reads_may_be_chosen(case, monkeypatch):
+    monkeypatch.setattr("estimators.contexts.parts.building.LEARNING_RATE", 0.05)
+    given, n_alike = READERS[case]
+    model = ContextModel(**SMALL | {"discriminator_epochs": 16} | given).fit(DOCUMENTS)
+    found = model.transform(TEXTS[:3])
+    for row, text in zip(found, TEXTS, strict=False):
+        # Vectors of length 2 in half precision.
+        np.testing.assert_allclose(row, log_fits(model, text, model.contexts_), atol=1e-2)
+    assert np.ptp(found, axis=0).max() > 0.05
+    assert getattr(model.discriminator_, "interaction", model.discriminator_).n_alike == n_alike
+    if case == "fixed":
+        numbers = dict(model.discriminator_.named_parameters())
+        assert set(numbers) == {"root_gain", "bias"} and float(numbers["root_gain"].detach()) >= 1
 
 
 def test_reference_terms_are_of_sentences_of_the_corpus_above_their_levels(model, monkeypatch):
@@ -111,17 +161,6 @@ def test_reference_terms_are_of_sentences_of_the_corpus_above_their_levels(model
     np.testing.assert_array_equal(drawn[0], drawn[1])
     nearest = np.abs(drawn[0][:, np.newaxis] - found).max(axis=2).min(axis=1)
     assert drawn[0].shape == (5, 3) and nearest.max() < 1e-4
-
-
-def test_the_prior_of_training_is_the_probability_of_eq_1(model):
-    """One false context for each true one, in place of all that the corpus has."""
-    by_corpus = model.transform(TEXTS).astype(float)
-    logits = np.log(len(model.corpus_.centres())) - np.log(np.expm1(-by_corpus))
-    plain = copy.copy(model).set_params(prior="training")
-    np.testing.assert_allclose(plain.transform(TEXTS), -np.log1p(np.exp(-logits)), atol=1e-3)
-    chosen = [each.contexts_of(["The cat sees the tree."], 5)[0] for each in (plain, model)]
-    np.testing.assert_array_equal(*chosen)
-    np.testing.assert_array_equal(model.transform(TEXTS), by_corpus.astype(np.float32))
 
 
 def test_terms_are_weighed_and_have_zeros_where_the_model_has_none(model):
@@ -162,9 +201,13 @@ def test_contexts_are_the_best_of_the_retrieved_that_differ(model):
 def test_own_places_of_a_text_are_left_out(model):
     row = int(model.corpus_.centres()[4])
     text = model.corpus_.texts([row])[0]
-    for spelling in (text, text.upper().replace(".", " !")):
-        (found,) = model.contexts_of([spelling], 200)
-        assert not {row - 1, row, row + 1} & set(found.tolist())
+    plain = copy.copy(model).set_params(diverse=False)
+    for strategy in ("two-step", "discriminator", "random"):
+        for spelling in (text, text.upper().replace(".", " !")):
+            (found,) = plain.contexts_of([spelling], 200, strategy=strategy)
+            assert not {row - 1, row, row + 1} & set(found.tolist())
+            assert len(found) >= len(plain.corpus_.centres()) - 20
+    # From diverse sets too.
     rows = [int(row) for row in model.contexts_of([text], 6)[0]]
     for near in model.corpus_.texts(rows):
         here = {int(r) + step for r in model.corpus_.rows_of([near])[0] for step in (-1, 0, 1)}
@@ -188,8 +231,9 @@ def test_texts_of_contexts_are_their_neighbours(model):
     assert model.context_texts(rows) == expected
 
 
-def test_an_encoder_takes_the_place_of_spelling(tmp_path):
-    model = ContextModel(**SMALL | {"encoder": encoder()}).fit(DOCUMENTS)
+@pytest.mark.parametrize("reader", ["fixed", "maps"])
+def test_an_encoder_takes_the_place_of_spelling(tmp_path, reader):
+    model = ContextModel(**SMALL | {"reader": reader, "encoder": encoder()}).fit(DOCUMENTS)
     found = model.transform(TEXTS)
     for row, text in zip(found, TEXTS, strict=True):
         np.testing.assert_allclose(row, log_fits(model, text, model.contexts_), atol=5e-3)
@@ -209,7 +253,11 @@ def test_documents_come_as_texts_files_folders_and_corpora(model, tmp_path):
         (folder / f"{number}.txt").write_text(text)
     paths = sorted(folder.glob("*.txt"))
     named = [(str(number), text) for number, text in enumerate(DOCUMENTS)]
-    for given in (str(folder), paths, named, make_corpus(DOCUMENTS)):
+    earlier = tmp_path / "earlier"
+    earlier.mkdir()
+    for name, content in corpus_files(model.corpus_).items():
+        (earlier / name).write_bytes(content)
+    for given in (str(folder), paths, named, make_corpus(DOCUMENTS), earlier):
         fitted = ContextModel(**SMALL).fit(given)
         assert fitted.corpus_.sentences == model.corpus_.sentences
         np.testing.assert_array_equal(fitted.transform(TEXTS), model.transform(TEXTS))
@@ -234,7 +282,7 @@ def test_a_saved_model_is_read_again(model, tmp_path):
     model.save(tmp_path / "saved")
     again = ContextModel.load(tmp_path / "saved")
     np.testing.assert_array_equal(again.transform(TEXTS), model.transform(TEXTS))
-    assert again.get_params()["n_contexts"] == 6 and again.scores_ == model.scores_
+    assert again.get_params()["width"] == 8 and again.scores_ == model.scores_
     with pytest.raises(FileExistsError):
         model.save(tmp_path / "saved")
     with pytest.raises(FileNotFoundError, match=r"no context_model\.json"):
@@ -245,7 +293,7 @@ def test_a_saved_model_is_read_again(model, tmp_path):
     with pytest.raises(ValueError, match="does not read its format, 1"):
         ContextModel.load(tmp_path / "saved")
     # Parameters that are gone are left out.
-    file.write_text(text.replace('"params": {', '"params": {"n_ranked": 30, "reader": "fixed",'))
+    file.write_text(text.replace('"params": {', '"params": {"n_ranked": 30, "batch_size": 32,'))
     again = ContextModel.load(tmp_path / "saved")
     np.testing.assert_array_equal(again.transform(TEXTS), model.transform(TEXTS))
     copied = pickle.loads(pickle.dumps(again))
@@ -271,7 +319,7 @@ def _with(name, place, value):
         _with("documents", 5, 4),
         lambda arrays: arrays.update({"retrieval.data": arrays["retrieval.data"][:1]}),
         lambda arrays: arrays.update(text=arrays["text"][:50]),
-        lambda arrays: arrays.pop("discriminator.bias"),
+        lambda arrays: arrays.pop("discriminator.embedding.weight"),
         lambda arrays: arrays.pop("contexts"),
         None,
     ],
@@ -294,34 +342,48 @@ def test_damaged_arrays_and_indices_that_lead_outside_are_refused(model, tmp_pat
         ContextModel.load(tmp_path / "saved")
 
 
-def test_retrieved_chunks_come_first(model):
-    text = model.corpus_.texts([25])[0].upper()
+def test_sets_follow_the_strategy_and_diversity(model):
+    """Without diversity a set has the first contexts: of retrieved chunks, of all, or drawn."""
+    plain = copy.copy(model).set_params(diverse=False)
+    text = plain.corpus_.texts([25])[0].upper()
+    scores = log_fits(plain, text, plain.corpus_.centres())
+    (of_all,) = plain.contexts_of([text], 40, strategy="discriminator")
+    own = np.isin(plain.corpus_.centres(), own_places(plain.corpus_.rows_of([text])[0]))
+    assert log_fits(plain, text, of_all).min() > np.sort(scores[~own])[-40] - 5e-3
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("estimators.contexts.context_space.N_RETRIEVED", 2)
-        (found,) = model.contexts_of([text], 6)
-    space = model._space()
-    (chunks,) = nearest_rows(hashed_counts([text]).multiply(space.idf), space.points, 2)[0]
-    assert set(model.corpus_.chunks[found[:1]]) <= set(chunks.tolist())
-    assert len(set(model.corpus_.chunks[found])) == len(found)
+        (found,) = plain.contexts_of([text], 60)
+    chunks = np.asarray(plain.corpus_.chunks)[found]
+    assert len(found) == 60 and len(set(chunks[:12].tolist())) <= 2 < len(set(chunks.tolist()))
+    first = model.contexts_of(TEXTS, 4, strategy="random")
+    again = model.contexts_of(TEXTS[::-1], 4, strategy="random")[::-1]
+    assert [each.tolist() for each in first] == [each.tolist() for each in again]
+    assert first[0].tolist() != first[1].tolist()
+    with pytest.raises(ValueError, match="strategy='best'"):
+        model.contexts_of(TEXTS, 4, strategy="best")
 
 
-def test_an_interrupted_training_keeps_the_best_weights(monkeypatch):
-    size = {"generator": (8, 2, 1, 1, 16), "generator_epochs": 2}
-    loss, n_called = GeneratorTask.loss, []
+@pytest.mark.parametrize(
+    ("title", "task"), [("discriminator", DiscriminatorTask), ("generator", GeneratorTask)]
+)
+def test_an_interrupted_training_keeps_the_best_weights(monkeypatch, title, task):
+    size = {"generator": (8, 2, 1, 1, 16), "generator_epochs": 2} if title == "generator" else {}
+    batches, n_called = task.loss, []
 
     def stopping(self, rows, *places):
         n_called.append(self.network.training)
         if n_called[-1] and n_called.count(True) == 3:
             raise KeyboardInterrupt
-        return loss(self, rows, *places)
+        return batches(self, rows, *places)
 
     with monkeypatch.context() as patch:
-        patch.setattr(GeneratorTask, "loss", stopping)
-        with pytest.warns(UserWarning, match="generator was interrupted after step 2 of"):
+        patch.setattr(task, "loss", stopping)
+        with pytest.warns(UserWarning, match=f"{title} was interrupted after step 2 of"):
             stopped = ContextModel(**SMALL | size).fit(DOCUMENTS)
     assert not stopped.is_complete_ and np.isfinite(stopped.transform(TEXTS)).all()
     whole = ContextModel(**SMALL | size).fit(DOCUMENTS)
-    curves = [each.generator_loss_curve_ for each in (stopped, whole)]
+    curves = [getattr(each, "loss_curve_" if title == "discriminator" else "generator_loss_curve_")
+              for each in (stopped, whole)]  # fmt: skip
     assert whole.is_complete_ and len(curves[0]) == 2 and curves[0] == curves[1][:2]
 
 
@@ -331,15 +393,11 @@ def test_time_may_end_a_training():
     assert short.is_complete_ and len(short.generator_loss_curve_) < 10_000
 
 
-@pytest.mark.parametrize("name", ["folder", "sides", "interaction", "reader", "width", "diverse"])
+@pytest.mark.parametrize("name", ["folder", "sides", "interaction", "discriminator_seconds"])
 def test_parameters_that_are_gone_warn(name):
     with pytest.warns(FutureWarning, match=f"{name}=2 has no effect"):
-        model = (
-            ContextModel(2, n_contexts=9)
-            if name == "folder"
-            else ContextModel(**{name: 2}, n_contexts=9)
-        )
-    assert model.n_contexts == 9 and name not in model.get_params()
+        model = ContextModel(2, width=9) if name == "folder" else ContextModel(**{name: 2}, width=9)
+    assert model.width == 9 and name not in model.get_params()
 
 
 WORLDS = (
@@ -350,6 +408,7 @@ WORLDS = (
 
 
 def test_what_is_learned_holds_for_other_documents(monkeypatch):
+    monkeypatch.setattr("estimators.contexts.parts.building.LEARNING_RATE", 0.05)
     monkeypatch.setattr("estimators.contexts.parts.building.HELD_OUT", 0.2)
     rng = np.random.default_rng(0)
     documents = [
@@ -360,7 +419,8 @@ def test_what_is_learned_holds_for_other_documents(monkeypatch):
         for _ in range(12)
         for world in WORLDS
     ]
-    learned = ContextModel(**SMALL | {"encoder": encoder()}).fit(documents)
+    settings = {"reader": "maps", "discriminator_epochs": 20, "encoder": encoder()}
+    learned = ContextModel(**SMALL | settings).fit(documents)
     # Two thirds of the negatives of other documents are of another world.
     assert min(score for _, score in learned.scores_) < np.log(2) - 0.15
     texts = ["The dog likes milk.", "A bird sees grass.", "The queen rules.", "A storm at sea."]
@@ -372,7 +432,7 @@ def test_what_is_learned_holds_for_other_documents(monkeypatch):
 @pytest.mark.parametrize(
     "given",
     [
-        {"encoder": object()},
+        {"reader": "lstm", "encoder": encoder()},
         {"generator": (8, 3, 1, 1, 16)},
         {"generator": (8, 2)},
         {"weights": (1, 1, 1)},

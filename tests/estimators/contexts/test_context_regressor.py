@@ -31,7 +31,7 @@ PAIRS = [
 ]
 SCORES = [5.0, 2.0, 1.0, 3.0, 0.5, 0.0]
 REFERENCE = corpus_sentences(Corpus(), 8)
-CENTRES = ["raw", "contexts", "whitened"]
+CENTRES = ["raw", "contexts", "reference", "whitened"]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def expected(model, text1, text2, centre, n=None, weights=(1, 1, 1, 1)):
         scores = []
         for context in contexts:
             terms = terms_of(model, text, context)
-            if centre == "whitened":
+            if centre in ("reference", "whitened"):
                 others = [terms_of(model, each, context) for each in REFERENCE]
                 terms = terms - np.mean(others, axis=0)
             scores.append(terms)
@@ -105,19 +105,20 @@ def test_the_similarity_is_equation_4(model, centre, n):
 
 @pytest.mark.parametrize("centre", CENTRES)
 @pytest.mark.parametrize("weights", [(0.0, 2.0, 0.5, 1.0), (3.0, 1.0, 0.0, 0.5)])
-def test_weights_are_those_of_the_model(weights, centre):
+def test_weights_are_those_of_the_model_unless_given(model, weights, centre):
+    found = fitted(model, centre, weights=weights).similarity(PAIRS)
     other = StandIn(weights=weights).fit()
-    found = fitted(other, centre).similarity(PAIRS)
     wanted = [expected(other, *pair, centre, weights=weights) for pair in PAIRS]
     np.testing.assert_allclose(found, wanted, atol=1e-6)
+    assert model.weights == (1.0, 1.0, 1.0, 1.0)
     assert fitted(other).weights_.tolist() == list(weights)
 
 
 def test_by_default_scores_are_whitened_by_the_discriminator_of_the_corpus(model):
     weights = (1.0, 0.0, 0.0, 0.0)
-    other = StandIn(weights=weights).fit()
-    regressor = ContextRegressor(other).fit(PAIRS)
+    regressor = ContextRegressor(model, weights=weights).fit(PAIRS)
     assert (regressor.centre, regressor.reference_) == ("whitened", [])
+    other = StandIn(weights=weights).fit()
     wanted = [expected(other, *pair, "whitened", weights=weights) for pair in PAIRS]
     np.testing.assert_allclose(regressor.similarity(PAIRS), wanted, atol=1e-6)
     # Where generators have a weight, sentences of the corpus are their centre.
@@ -191,7 +192,8 @@ def test_what_cannot_be_a_model_of_contexts():
     ("params", "message"),
     [
         ({"centre": "mean"}, "centre='mean'"),
-        ({"n_contexts": 0}, "n_contexts=0"),
+        ({"weights": (1, 2)}, "weights="),
+        ({"weights": (0, 0, 0, 0)}, "weights="),
     ],
 )
 def test_wrong_parameters_raise_before_any_work(model, params, message):
@@ -245,8 +247,10 @@ def test_a_parameter_of_the_model_that_is_searched_stays_with_its_copy(model):
 def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
     pytest.importorskip("torch", reason="needs the extra neural")
     pytest.importorskip("sentencex", reason="needs the extra contexts")
+    settings = {"width": 8, "n_contexts": 6, "discriminator_epochs": 1}
+    settings["generator"] = None
     documents = tiny_documents()
-    model = ContextModel(device="cpu", random_state=0, n_contexts=6).fit(documents)
+    model = ContextModel(device="cpu", random_state=0, **settings).fit(documents)
     model.save(tmp_path / "contexts")
     pairs = [("The cat sees the tree.", "A cat sees a tree."), ("The king likes the ship.", "")]
     by_folder = ContextRegressor(tmp_path / "contexts").fit(pairs)
@@ -256,12 +260,19 @@ def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
     assert by_folder.reference_ == []
     twin = clone(ContextRegressor(model)).context_model
     assert twin is not model and twin.corpus_ is model.corpus_
+    centred = ContextRegressor(model, centre="reference").fit(pairs)
+    assert len(centred.reference_) == 8 and set(centred.reference_) <= set(sentences_of(model))
+    assert np.isfinite(centred.similarity(pairs)).all()
     sentences = [text for each in documents for text in each.split(". ")]
     path = tmp_path / "pairs.csv"
     assert harvest(by_folder, sentences, path, n_pairs=40, random_state=0).n_pairs == 40
     harvested = read_harvest(path)
     again = by_folder.similarity(harvested.pairs)
     np.testing.assert_allclose(harvested.scores, again, atol=1e-4)
+
+
+def sentences_of(model):
+    return model.corpus_.texts(np.arange(model.corpus_.n_sentences))
 
 
 def test_reference_sentences_of_the_corpus_are_spread_over_it():

@@ -9,11 +9,12 @@ from estimators.contexts.parts.building import split_centres
 from estimators.contexts.parts.discriminator_training import (
     RUN,
     RUNS_OF_DOCUMENT,
-    batches_of,
-    compared,
-    fit_discriminator,
+    DiscriminatorTask,
+    fit_gain,
     run_order,
 )
+
+torch = pytest.importorskip("torch", reason="needs the extra neural")
 
 DOCUMENTS = np.repeat(np.arange(12), [100, 3, 1, 60, 80, 2, 41, 90, 33, 8, 7, 120])
 
@@ -33,6 +34,13 @@ def test_an_order_has_each_centre_once_and_neighbours_together():
         assert lengths.max() <= 3 * RUN * RUNS_OF_DOCUMENT
 
 
+def task(network, documents, codes, **settings):
+    fixed = np.eye(len(documents), dtype=np.float32)
+    rows = np.flatnonzero(documents[2:] == documents[:-2]) + 1
+    given = {"seed": 0} | settings
+    return DiscriminatorTask(network, None, fixed, documents, codes, rows, **given)
+
+
 def looped_weights(rows, documents, codes):
     """Weight of each centre j between the neighbours of each i of a batch, one at a time."""
     found = {}
@@ -50,24 +58,52 @@ def looped_weights(rows, documents, codes):
     return {pair: weight / total for pair, weight in found.items()}
 
 
-def corpus(strength, n=400):
+def test_the_loss_is_that_of_a_loop_over_pairs():
+    from film.contexts import Interaction
+
+    torch.manual_seed(0)
+    documents = np.repeat([0, 1, 2], [30, 14, 6])
+    codes = np.arange(50)
+    codes[[5, 25, 40]] = 5
+    network = Interaction(50, width=3)
+    given = task(network, documents, codes)
+    rows = np.array([2, 3, 5, 14, 25, 28, 32, 40, 46, 48])
+    left, right, centre = (
+        part(torch.eye(50)).detach().numpy()
+        for part in (network.left, network.right, network.centre)
+    )
+    total = 0.0
+    for (i, j), weight in looped_weights(rows, documents, codes).items():
+        logit = float((left[i - 1] + right[i + 1]) @ centre[j])
+        total += weight * np.log1p(np.exp(-logit if i == j else logit))
+    np.testing.assert_allclose(float(given.loss(rows).detach()), total, rtol=1e-5)
+
+
+def alike_task(strength, codes=None, n=400, **settings):
     """Sentences on a unit sphere that drift from one to the next, more or less."""
+    from film.contexts import Interaction
+
     rng = np.random.default_rng(0)
     states = rng.normal(size=(n, 6))
     for row in range(1, n):
         states[row] += strength * states[row - 1] / np.linalg.norm(states[row - 1])
     states = (states / np.linalg.norm(states, axis=1, keepdims=True)).astype(np.float32)
     documents = np.repeat(np.arange(4), n // 4)
-    return states, documents, np.flatnonzero(documents[2:] == documents[:-2]) + 1
+    rows = np.flatnonzero(documents[2:] == documents[:-2]) + 1
+    head = Interaction(6, n_alike=6)
+    codes = np.arange(n) if codes is None else codes
+    given = {"seed": 0} | settings
+    return DiscriminatorTask(head, None, states, documents, codes, rows, **given)
 
 
-def pairs_of(states, documents, codes, batches):
-    """Similarity, truth and weight of every pair of some batches, in loops."""
-    found = []
+def pairs_of(given, n_batches):
+    """Likeness, truth and weight of every pair of some batches, in loops."""
+    states, found = given.fixed.astype(float), []
+    batches = given.batches(0)[:n_batches]
     for rows in batches:
-        weights = looped_weights(rows.tolist(), documents, codes)
+        weights = looped_weights(rows.tolist(), given.documents, given.codes)
         for (i, j), weight in weights.items():
-            alike = states[j].astype(float) @ (states[i - 1] + states[i + 1])
+            alike = states[j] @ (states[i - 1] + states[i + 1])
             found.append((alike, i == j, weight / len(batches)))
     x, is_true, weights = np.array(found).T
     return x, is_true == 1, weights
@@ -75,43 +111,47 @@ def pairs_of(states, documents, codes, batches):
 
 @pytest.mark.parametrize("n_batches", [2, 50])
 def test_gain_and_bias_are_those_of_a_logistic_regression(n_batches, monkeypatch):
-    monkeypatch.setattr("estimators.contexts.parts.discriminator_training.BATCH_SIZE", 32)
-    states, documents, centres = corpus(1.5)
-    codes = np.arange(400)
-    codes[[5, 25, 140]] = 5
-    batches = batches_of(centres, documents, 0, n_batches)
-    x, is_true, weights = pairs_of(states, documents, codes, batches)
+    place = "estimators.contexts.parts.discriminator_training"
+    monkeypatch.setattr(f"{place}.BATCHES_OF_GAIN", n_batches)
+    monkeypatch.setattr(f"{place}.BATCH_SIZE", 32)
+    given = alike_task(1.5)
+    x, is_true, weights = pairs_of(given, n_batches)
     free = LogisticRegression(C=1e9, tol=1e-9, max_iter=1000)
     # Weights add up to 1: many samples keep the penalty without effect.
     free.fit(x[:, np.newaxis], is_true, 1e4 * weights)
     assert free.coef_[0, 0] > 1.5
-    given = compared(states, documents, codes, batches)
-    (gain, bias), losses = fit_discriminator(given)
+    learned = fit_gain(given, lambda: 0.25)
+    head = given.network
+    gain, bias = float(head.root_gain.detach()) ** 2, float(head.bias.detach())
     # Both minimise to some digits of the loss.
     assert gain == pytest.approx(free.coef_[0, 0], rel=0.01)
     assert bias == pytest.approx(free.intercept_[0], abs=0.01)
     margins = np.where(is_true, 1, -1) * (gain * x + bias)
-    loss = weights @ np.log1p(np.exp(-margins))
-    assert losses == pytest.approx([loss], rel=1e-5)
-    assert given.loss(gain, bias)[0] == pytest.approx(loss, rel=1e-5)
+    (loss,) = learned.losses
+    assert loss == pytest.approx(weights @ np.log1p(np.exp(-margins)), rel=1e-5)
+    assert learned.scores == [(1, 0.25)] and learned.is_complete
 
 
 def test_the_gain_is_at_least_1():
-    states, documents, centres = corpus(0.0)
-    batches = batches_of(centres, documents, 0, 50)
-    x, is_true, weights = pairs_of(states, documents, np.arange(400), batches)
+    given = alike_task(0.0)
+    x, is_true, weights = pairs_of(given, 50)
     free = LogisticRegression(C=1e9).fit(x[:, np.newaxis], is_true, 1e4 * weights)
     assert free.coef_[0, 0] < 0.9
-    (gain, bias), _ = fit_discriminator(compared(states, documents, np.arange(400), batches))
+    learned = fit_gain(given, None)
+    head = given.network
+    assert float(head.root_gain.detach()) == 1 and learned.scores == []
     signs = np.where(is_true, 1, -1)
     best = minimize_scalar(lambda bias: weights @ np.log1p(np.exp(-signs * (x + bias))))
-    assert gain == 1 and bias == pytest.approx(best.x, abs=0.01)
+    assert float(head.bias.detach()) == pytest.approx(best.x, abs=0.01)
 
 
-def test_sentences_that_are_all_the_same_leave_the_numbers_as_they_were():
-    states, documents, centres = corpus(1.0)
-    given = compared(states, documents, np.zeros(400), batches_of(centres, documents, 0, 50))
-    assert given is None and fit_discriminator(given) == ((5.0, -5.0), [])
+def test_the_gain_of_sentences_that_are_all_the_same_stays_as_it_was():
+    given = alike_task(1.0, codes=np.zeros(400, int))
+    learned = fit_gain(given, None)
+    head = given.network
+    assert learned.losses == [] and learned.is_complete
+    assert float(head.root_gain.detach()) ** 2 == pytest.approx(5, rel=1e-6)
+    assert float(head.bias.detach()) == -5
 
 
 def test_whole_documents_are_held_out():

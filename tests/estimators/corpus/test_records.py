@@ -211,3 +211,23 @@ def test_two_records_without_candidates_have_no_duplicates():
     finder = DuplicateFinder().fit(frame)
     assert len(finder.find(threshold=0.5)) == 0
     assert finder.query("abc ulm", k=1).scores[0] > 0.5
+
+
+def test_copies_show_the_cells_of_their_own_rows():
+    rows = {"name": ["Ann Lee", "ANN LEE", "Bo Li"], "town": ["Ulm", "ULM", "Bonn"]}
+    finder = DuplicateFinder(compare=["name", "town"]).fit(rows)
+    (pair,) = finder.find(threshold=1.0).rows()
+    assert (pair["left_name"], pair["right_name"]) == ("Ann Lee", "ANN LEE")
+    assert (pair["left_town"], pair["right_town"]) == ("Ulm", "ULM")
+    new = {"name": ["ann lee"], "town": ["ulm"]}
+    found = finder.match(new, threshold=1.0).rows()
+    assert [row["right_name"] for row in found] == ["Ann Lee", "ANN LEE"]
+    assert finder.texts_.tolist() == ["Ann Lee Ulm", "ANN LEE ULM", "Bo Li Bonn"]
+    assert finder.add(new).find(threshold=1.0).rows()[-1]["right_town"] == "ulm"
+
+
+def test_golden_values_may_be_lists():
+    rows = {"name": ["Ann Lee", "Ann Lee", "Bo"], "town": ["Ulm", "Ulm", "Bonn"]}
+    groups = DuplicateFinder(compare=["name", "town"]).fit(rows).groups(threshold=1.0)
+    merged, _ = groups.golden({"tags": [[], ["a", "b"], None]})
+    assert merged == {"tags": [["a", "b"], None]}

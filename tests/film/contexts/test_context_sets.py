@@ -4,6 +4,7 @@ import pytest
 from film.contexts import (
     diverse_contexts,
     make_corpus,
+    own_places,
     select_contexts,
     word_sets,
 )
@@ -15,29 +16,42 @@ def jaccard(a, b):
     return len(a & b) / len(a | b) if a | b else 1.0
 
 
-def greedy(centres, chunks, words, size, excluded):
+def greedy(centres, chunks, words, size, bound, one_per_chunk, excluded):
     chosen = []
     for k in range(len(centres)):
         if centres[k] in excluded or len(chosen) == size:
             continue
-        if any(chunks[k] == chunks[j] for j in chosen):
+        if one_per_chunk and any(chunks[k] == chunks[j] for j in chosen):
             continue
-        if all(jaccard(words[k], words[j]) < 0.5 for j in chosen):
+        if all(jaccard(words[k], words[j]) < bound for j in chosen):
             chosen.append(k)
     return chosen
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_selection_is_that_of_comparing_all_with_all(seed):
     rng = np.random.default_rng(seed)
     m = 60
     centres = rng.permutation(200)[:m]
     chunks = centres // 4
     words = [frozenset(rng.choice(WORDS, size=rng.integers(0, 7)).tolist()) for _ in range(m)]
-    excluded = rng.choice(centres, 5)
-    chosen = select_contexts(centres, chunks, words, 12, excluded=excluded)
-    assert chosen.dtype == np.int64
-    assert chosen.tolist() == greedy(centres, chunks, words, 12, excluded)
+    for bound in (0.1, 1 / 3, 0.5, 0.75, 1.0, np.inf):
+        for one_per_chunk in (True, False):
+            excluded = rng.choice(centres, 5)
+            chosen = select_contexts(
+                *(centres, chunks, words, 12),
+                max_jaccard=bound,
+                one_per_chunk=one_per_chunk,
+                excluded=excluded,
+            )
+            assert chosen.dtype == np.int64
+            expected = greedy(centres, chunks, words, 12, bound, one_per_chunk, excluded)
+            assert chosen.tolist() == expected
+
+
+def test_own_places_hold_every_context_with_the_sentence():
+    assert own_places([3, 10], sides=2).tolist() == [1, 2, 3, 4, 5, 8, 9, 10, 11, 12]
+    assert own_places([]).tolist() == []
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,20 @@
 import gzip
 import os
 
+import numpy as np
 import pytest
 
 from film.contexts import (
     SentenceCorpus,
     make_corpus,
     plain_text,
+    read_corpus,
     read_documents,
     split_sentences,
+    write_corpus,
 )
 from film.text import normalize_text
+from tests.estimators.contexts.earlier_models import corpus_files
 
 DOCUMENTS = [
     ("first.md", "# Title\n\n" + " ".join(f"Tale {k} was told by number {k}." for k in range(23))),
@@ -52,14 +56,14 @@ def test_rows_are_the_sentences_of_the_documents_in_order(corpus):
     assert list(corpus.chunk_texts()) == joined
 
 
-def test_centres_have_their_sides_in_the_same_document(corpus):
-    sides = 1
+@pytest.mark.parametrize("sides", [1, 2, 5, 100])
+def test_centres_have_their_sides_in_the_same_document(corpus, sides):
     expected = [
         i
         for i in range(sides, corpus.n_sentences - sides)
         if len(set(corpus.documents[i - sides : i + sides + 1].tolist())) == 1
     ]
-    assert corpus.centres().tolist() == expected
+    assert corpus.centres(sides).tolist() == expected
 
 
 def test_places_of_a_text_do_not_hang_on_case_and_punctuation(corpus):
@@ -84,6 +88,25 @@ def test_rows_outside_are_named(corpus, rows):
 def test_documents_that_do_not_fit_the_sentences_are_named(documents):
     with pytest.raises(ValueError, match="documents must be 3 ascending numbers of 2 documents"):
         SentenceCorpus(["A.", "B.", "C."], documents, ["one", "two"])
+
+
+def test_folders_of_earlier_versions_are_read(corpus, tmp_path):
+    files = corpus_files(corpus)
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    found = read_corpus(tmp_path)
+    assert (found.sentences, found.names) == (corpus.sentences, corpus.names)
+    np.testing.assert_array_equal(found.chunks, corpus.chunks)
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content[:-1] + b"x")
+        with pytest.raises(ValueError, match="is damaged"):
+            read_corpus(tmp_path)
+        (tmp_path / name).unlink()
+        with pytest.raises(FileNotFoundError, match=name):
+            read_corpus(tmp_path)
+        (tmp_path / name).write_bytes(content)
+    with pytest.warns(FutureWarning, match="use make_corpus"):
+        assert write_corpus(tmp_path / "no", DOCUMENTS).sentences == corpus.sentences
 
 
 @pytest.mark.parametrize(

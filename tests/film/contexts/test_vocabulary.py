@@ -79,9 +79,22 @@ def test_padded_rows_are_the_rows_and_padding(learned):
         assert (row[length:] == PAD).all()
     assert table.padded([])[0].shape == (0, 0)
     assert table.padded([1])[0].shape == (1, 0)
+    for wrong in ([-1], [3], [0, 99]):
+        with pytest.raises(IndexError, match="rows must be from 0 to 2"):
+            table.padded(wrong)
 
 
-@pytest.mark.parametrize("texts", [[], ["", " \n"]])
-def test_texts_without_a_character_are_refused(texts):
-    with pytest.raises(ValueError, match="at least one character"):
-        train_vocabulary(texts)
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda v: train_vocabulary(["a"], 259), "size must be at least 260"),
+        (lambda v: train_vocabulary([]), "at least one character"),
+        (lambda v: train_vocabulary(["", " \n"]), "at least one character"),
+        (lambda v: encode_texts("{}", ["a"]), "must be the JSON of a tokenizer"),
+        (lambda v: IdTable(np.zeros(3, np.int32), np.array([0, 2])), "cut or changed"),
+        (lambda v: IdTable(np.zeros(3, np.int32), np.array([0, 9, 3])), "cut or changed"),
+    ],
+)
+def test_wrong_arguments_are_named(learned, call, named):
+    with pytest.raises(ValueError, match=named):
+        call(learned)
