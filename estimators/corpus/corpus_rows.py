@@ -74,6 +74,11 @@ class CorpusRows:
             self._joined = as_texts(list(map(joined_cells, self.records.tolist())))
         return self._joined
 
+    def keep_cells(self, records: np.ndarray) -> None:
+        """Take records whose cells are separated; the texts stay as they are."""
+        self._joined = self.records.copy()
+        self.records[:] = records
+
     def block_numbers(self, blocks: list[Any] | None, n_rows: int) -> list[int]:
         """Return the number of each block, −1 for new ones; without blocks, all rows share one."""
         if (blocks is None) == self.has_blocks:

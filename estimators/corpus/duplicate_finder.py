@@ -537,8 +537,7 @@ class DuplicateFinder(BaseEstimator):
         effects = iter(some.tolist())
         cells: list[dict[str, tuple[str, str]]] = [{}] * len(asked)
         if self._columns:
-            records = as_texts([CELL_END * (len(self._columns) - 1), *scores.index.texts])
-            both = PairedRecords(self._columns, records[rows.codes[asked] + 1]).cells()
+            both = PairedRecords(self._columns, rows.records[asked]).cells()
             columns = both.transpose(0, 2, 1).tolist()
             cells = [dict(zip(self._columns, map(tuple, row), strict=True)) for row in columns]
         lines = describe_differences(*texts.T.tolist())
@@ -639,6 +638,15 @@ class DuplicateFinder(BaseEstimator):
         return resolve_encoder(self.encoder, n_texts).encoder
 
     _columns: tuple[str, ...] | None = None
+
+    def check_state(self) -> None:
+        """Take the cells of records from the index, if an earlier version kept them there alone."""
+        n_ends = len(self._columns or ()) - 1
+        if n_ends < 1:
+            return
+        rows, scores = self._corpus()
+        if any(record.count(CELL_END) != n_ends for record in rows.records[:1]):
+            rows.keep_cells(as_texts([CELL_END * n_ends, *scores.index.texts])[rows.codes + 1])
 
     def _corpus(self) -> tuple[CorpusRows, PairScores]:
         check_is_fitted(self)

@@ -298,8 +298,8 @@ class DuplicateGroups(_Table):
         -------
         columns : dict of str to list
             One value per group or other row, in the order of first rows: the most frequent value
-            of the group that is not missing; of equally frequent ones the longest, and of these the
-            first. None, NaN and blank texts are missing.
+            of the group that is not missing; on a tie the longest, and then the first. None, NaN
+            and blank texts are missing.
         sources : list of list of int
             The rows that each comes from.
 
@@ -353,7 +353,7 @@ class DuplicateGroups(_Table):
 
 
 def _usual(values: list[Any]) -> Any:
-    """Return the most frequent value, the longest of equally frequent ones, or a missing one."""
+    """Return the most frequent value, on a tie the longest; a missing one if all are missing."""
     told = [value for value in values if not is_missing(value) and str(value).strip()]
     counts = Counter(map(str, told))
     return max(told, key=lambda value: (counts[str(value)], len(str(value))), default=values[0])

@@ -206,7 +206,7 @@ def most_edits(
     begin_alike: NDArray[np.bool_],
     n_known: NDArray[np.intp],
 ) -> NDArray[np.intp]:
-    """Return how many edits still count as a misspelling, for words of these lengths."""
+    """Return the most edits that count as a misspelling, given the lengths of both words."""
     one_edit = (shorter >= 4) | (shorter != longer) | ((shorter == 3) & begin_alike)
     two_edits = (longer >= 6) | ((longer == 5) & begin_alike)
     one_known = np.where(two_edits, 2 + (longer >= 10), one_edit)

@@ -223,7 +223,22 @@ def test_copies_show_the_cells_of_their_own_rows():
     found = finder.match(new, threshold=1.0).rows()
     assert [row["right_name"] for row in found] == ["Ann Lee", "ANN LEE"]
     assert finder.texts_.tolist() == ["Ann Lee Ulm", "ANN LEE ULM", "Bo Li Bonn"]
+    (verdict,) = finder.explain([(0, 1)])
+    assert verdict.cells["town"] == ("Ulm", "ULM")
     assert finder.add(new).find(threshold=1.0).rows()[-1]["right_town"] == "ulm"
+
+
+def test_cells_of_a_collection_that_kept_them_in_the_index_alone():
+    rows = {"name": ["Ann Lee", "Bo Li", "Ann Li"], "town": ["Ulm", "", "Ulm"]}
+    finder = DuplicateFinder(compare=["name", "town"]).fit(rows)
+    expected = finder.find(threshold=0.0).rows()
+    texts = finder.texts_.tolist()
+    finder._rows.records[:] = finder.texts_
+    finder.check_state()
+    assert finder.find(threshold=0.0).rows() == expected
+    assert finder.texts_.tolist() == texts
+    finder.check_state()
+    assert finder.find(threshold=0.0).rows() == expected
 
 
 def test_golden_values_may_be_lists():
