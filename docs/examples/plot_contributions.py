@@ -7,7 +7,7 @@ the upper and the lower row of CLRCMD's Figure 2, without training.
 """
 
 # %%
-# The pairs differ in the same ways as those of the paper.
+# These pairs differ in the same ways as the pairs in the paper.
 
 import matplotlib.pyplot as plt
 

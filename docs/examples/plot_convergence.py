@@ -2,12 +2,12 @@
 How FILM converges
 ==================
 
-The paper's Figures 1 and 2 for both solvers: the true objective by round, above its lower bound,
-and the norm of the gradient.
+This example draws the paper's Figures 1 and 2 for both solvers: the true objective by round, with
+its lower bound, and the norm of the gradient.
 """
 
 # %%
-# Triplets of generated question pairs, and one fit per solver.
+# Each solver is fitted to triplets of generated question pairs.
 
 import warnings
 
@@ -24,7 +24,7 @@ data = make_question_pairs(300, random_state=0)
 texts, rows = np.unique(data.pairs.ravel().astype(str), return_inverse=True)
 X = TfidfVectorizer().fit_transform(texts)
 triplets = triplets_from_pairs(rows.reshape(-1, 2), data.y, len(texts), n_random=1, random_state=0)
-# Each solver warns if it stops above the bound; the curves show this.
+# Solvers warn if they stop above the bound. The curves show this anyway.
 warnings.simplefilter("ignore", ConvergenceWarning)
 models = {
     solver: FILM(d=20, rank=100, solver=solver, max_iter=60, random_state=0).fit(X, triplets)

@@ -3,7 +3,7 @@ Duplicates of a table, without labels
 =====================================
 
 Some texts occur in a table twice, in different words. `DuplicateFinder` compares each text with its
-nearest neighbours; no labels are needed.
+nearest neighbours. It needs no labels.
 """
 
 # %%
@@ -19,7 +19,7 @@ texts = sorted({*data.pairs.ravel()})
 print(len(texts), "texts")
 
 # %%
-# A general formula scores each pair, and `kind` says what sets its texts apart.
+# A general formula scores each pair, and `kind` says how its texts differ.
 
 found = DuplicateFinder().fit(texts).find(budget=300).to_frame()
 print(found.head(5).to_string())

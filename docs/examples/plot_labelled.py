@@ -2,8 +2,8 @@
 Probabilities, with reasons
 ===========================
 
-A classifier that learns from labelled pairs: how well its probabilities are calibrated, which
-threshold reaches a precision, and how one probability is explained.
+This example trains a classifier on labelled pairs. It shows how well the probabilities are
+calibrated, which threshold reaches a precision, and how one probability is explained.
 """
 
 # %%
@@ -27,7 +27,7 @@ ReliabilityDisplay.from_predictions(y_test, probabilities)
 plt.show()
 
 # %%
-# Precision and recall by threshold, out of fold inside the training pairs.
+# The next plot shows precision and recall by threshold, out of fold on the training pairs.
 
 curve = model.threshold_curve()
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
@@ -40,8 +40,8 @@ axes.legend(loc="lower left")
 plt.show()
 
 # %%
-# One pair: the effect of each input on the log-odds. The matrix shows the words behind FILM's
-# cosine, which is one of the inputs.
+# The explanation of one pair lists the effect of each input on the log-odds. One input is FILM's
+# cosine; the matrix shows how words contribute to this cosine.
 
 explanation = model.explain(test[:1])[0]
 print(explanation)

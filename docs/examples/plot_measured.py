@@ -15,8 +15,9 @@ from benchmarks.tables import newest
 # Quality against cost
 # --------------------
 #
-# Duplicates of Quora, question-disjoint: area under the curve on dev, by seconds of fitting. Hollow
-# points use MiniLM, which was trained on Quora's duplicates; expect less on new texts.
+# The plot shows the area under the ROC curve on Quora dev by the seconds of fitting. Training and
+# test share no question. Hollow points use MiniLM, which was trained on Quora's duplicates: expect
+# less on new texts.
 
 shown = [
     ("lexical features", "duplicates", "quora: lexical features, logistic regression"),
@@ -51,8 +52,8 @@ plt.show()
 # Before and after training
 # -------------------------
 #
-# Spearman × 100 on seven STS sets of RCMD over MiniLM: untrained, trained with the contrastive
-# loss, trained on labels, and the average of both models.
+# The bars show Spearman × 100 on seven STS sets, for RCMD over MiniLM: untrained, trained with the
+# contrastive loss, trained on labels, and the average of both trained models.
 
 steps = {
     "untrained": "all-MiniLM-L6-v2, bfloat16: rcmd: untrained",
@@ -75,7 +76,7 @@ plt.show()
 # Memory and seconds against the size of a batch
 # ----------------------------------------------
 #
-# Similarities of B texts with 2 B others, and their gradients, on a CPU.
+# The job computes the similarities of B texts with 2 B others, and their gradients, on a CPU.
 
 memory = newest("rcmd_memory")
 sizes = (16, 32, 64, 128, 256, 512, 1024)
@@ -97,8 +98,8 @@ plt.show()
 # Speed against size
 # ------------------
 #
-# Measured seconds of each stage over row blocks on disk, by the number of texts, and a line for
-# time in proportion to the texts.
+# The plot shows the seconds of each stage over row blocks on disk, by the number of texts. On the
+# dotted line, time is proportional to the number of texts.
 
 scaling = {
     int(case.split()[0]): row

@@ -76,7 +76,7 @@ def test_every_picked_result_and_every_figure_beside_a_paper_was_measured():
 
 def test_figures_of_alignments_name_the_files_that_they_are_of():
     # The test files of the task are not read; limits were chosen on those of training.
-    headings = {name: title for name, title in tables.HEADINGS.items() if title.startswith("F1 ")}
+    headings = {name: title for name, title in tables.HEADINGS.items() if name.startswith("f1_")}
     assert {"f1_clrcmd", "f1_official", "f1_images", "f1_chunks_headlines"} <= set(headings)
     beside = [ours.name for each in tables.PAPERS["papers_clrcmd"] for ours in each.ours]
     aligned = [name for name in beside if "images" in name or "headlines" in name]
