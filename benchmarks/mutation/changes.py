@@ -43,6 +43,8 @@ def mutants(source: str) -> list[Mutant]:
     """Change every place of a source in turn."""
     tree = ast.parse(source)
     homes = dict(_homes(tree, _Home("", tree)))
+    parts = [ast.unparse(part) for part in tree.body]
+    part_of = {id(node): n for n, part in enumerate(tree.body) for node in ast.walk(part)}
     found = []
     seen: Counter[str] = Counter()
     for node, field, number in list(_places(tree)):
@@ -50,11 +52,13 @@ def mutants(source: str) -> list[Mutant]:
         before = _first_line(statement)
         old = _set(node, field, number, _other(node, field, number))
         key = f"{name}: {before}  ->  {_first_line(statement)}"
-        after = ast.unparse(tree)
+        # Only the changed part is written anew: a whole module takes most of the time.
+        changed = part_of[id(node)]
+        after = [*parts[:changed], ast.unparse(tree.body[changed]), *parts[changed + 1 :]]
         _set(node, field, number, old)
         seen[key] += 1
         key += f" #{seen[key]}" * (seen[key] > 1)
-        found.append(Mutant(key, node.lineno, after))
+        found.append(Mutant(key, node.lineno, "\n".join(after)))
     return found
 
 
