@@ -37,7 +37,8 @@ RUNS = {
 }
 SLOW = (
     *("accurate", "calibration", "compatibility", "contexts", "corpus", "duplicates"),
-    *("explanations", "few_labels", "gpu", "intents", "records", "release", "sts", "trust"),
+    *("encoders", "explanations", "few_labels", "gpu", "intents", "ists", "records", "release"),
+    *("solvers", "sts", "trust"),
 )
 NO_RUN = {"compare", "tables"}
 NEEDS_TORCH = ("encoders", "sts", "ists", "rcmd_train", "contexts", "gpu")

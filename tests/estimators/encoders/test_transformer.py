@@ -14,7 +14,7 @@ import estimators.encoders.transformer as transformer_module
 from estimators.encoders import model_files
 from estimators.encoders.loading import check_device, check_lengths
 from estimators.encoders.model_files import check_folder, find_model, model_digest
-from estimators.encoders.transformer import Transformer, default_batch_size
+from estimators.encoders.transformer import Transformer
 from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, make_tiny_model
 
 ROOT = Path(__file__).parents[3]
@@ -345,8 +345,3 @@ def test_weights_of_half_precision_are_read_as_asked(folder):
     module = transformers.AutoModel.from_pretrained(folder, dtype=torch.float16)
     module.save_pretrained(folder)
     assert next(load(folder).module.parameters()).dtype == torch.float32
-
-
-@pytest.mark.parametrize(("device", "size"), [("cpu", 32), ("cuda:1", 512), ("mps", 32)])
-def test_a_gpu_encodes_more_texts_at_once(device, size):
-    assert default_batch_size(device) == size

@@ -135,74 +135,44 @@ def test_strings_are_found_in_the_order_of_the_text(text, chunks, tokens):
     assert chunk_tokens(explained(text, "x"), chunks) == tokens
 
 
-def test_subwords_belong_to_the_chunk_of_their_word():
-    told = explained(
-        "unhappy cats",
-        "x",
-        tokens1=["[CLS]", "un", "##happy", "cats"],
-        offsets1=[(0, 0), (0, 2), (2, 7), (8, 12)],
-        special1=[True, False, False, False],
-    )
-    assert chunk_tokens(told, ["unhappy", "cats"]) == [[1, 2], [3]]
-    # A part of a word is found where it cuts no token.
-    assert chunk_tokens(told, ["un", "happy"]) == [[1], [2]]
-    with pytest.raises(ValueError, match=r"chunks1\[0\] has 'unh'"):
-        told.chunks(["unh"], ["x"])
-    with pytest.raises(ValueError, match=r"chunks1\[0\] has 'ppy'"):
-        told.chunks(["ppy"], ["x"])
+SUBWORDS = [(0, 0), (0, 2), (2, 7), (8, 12)]
 
 
-def test_whole_words_come_before_parts_of_words():
-    told = explained(
-        "another an",
-        "x",
-        tokens1=["an", "##other", "an"],
-        offsets1=[(0, 2), (2, 7), (8, 10)],
-        special1=None,
-    )
-    assert chunk_tokens(told, ["an"]) == [[2]]
+@pytest.mark.parametrize(
+    ("text", "offsets", "special", "chunks", "tokens"),
+    [
+        ("unhappy cats", SUBWORDS, [0], ["unhappy", "cats"], [[1, 2], [3]]),
+        # A part of a word is found where it cuts no token, and after whole words.
+        ("unhappy cats", SUBWORDS, [0], ["un", "happy"], [[1], [2]]),
+        ("another an", [(0, 2), (2, 7), (8, 10)], [], ["an"], [[2]]),
+        ("我的猫睡了", [(i, i + 1) for i in range(5)], [], ["我的猫", "睡了"], [[0, 1, 2], [3, 4]]),
+        # Blanks inside tokens part no word.
+        ("我 猫狗", [(0, 1), (1, 3), (3, 4)], [], ["我", "猫", "狗"], [[0], [1], [2]]),
+        # Special tokens belong to no chunk, and do not say where a string may stand.
+        ("cat", [(0, 0), (0, 3), (0, 3)], [0, 2], ["cat"], [[1]]),
+        ("catdog", [(0, 3), (3, 6), (0, 6)], [2], ["cat", "dog"], [[0], [1]]),
+    ],
+)
+def test_chunks_hold_whole_tokens(text, offsets, special, chunks, tokens):
+    side = {
+        "tokens1": [text[start:end] for start, end in offsets],
+        "offsets1": offsets,
+        "special1": [number in special for number in range(len(offsets))],
+    }
+    told = explained(text, "x", **side)
+    assert chunk_tokens(told, chunks) == tokens
+    turned = {f"{name[:-1]}2": value for name, value in side.items()}
+    other = explained("x", text, contributions=told.contributions.T, **turned)
+    scores = told.chunks(chunks, ["x"]).scores
+    np.testing.assert_allclose(other.chunks(["x"], chunks).scores, scores.T)
 
 
-def test_scripts_without_blanks():
-    text = "我的猫睡了"
-    offsets = [(i, i + 1) for i in range(5)]
-    told = explained(text, "x", tokens1=list(text), offsets1=offsets, special1=None)
-    assert chunk_tokens(told, ["我的猫", "睡了"]) == [[0, 1, 2], [3, 4]]
-
-
-def test_blanks_inside_tokens_part_no_word():
-    told = explained(
-        "我 猫狗",
-        "x",
-        tokens1=["我", " 猫", "狗"],
-        offsets1=[(0, 1), (1, 3), (3, 4)],
-        special1=None,
-    )
-    assert chunk_tokens(told, ["我", "猫", "狗"]) == [[0], [1], [2]]
-
-
-def test_special_tokens_belong_to_no_chunk():
-    told = explained(
-        "cat",
-        "x",
-        tokens1=["[CLS]", "cat", "[MASK]"],
-        offsets1=[(0, 0), (0, 3), (0, 3)],
-        special1=[True, False, True],
-    )
-    assert chunk_tokens(told, ["cat"]) == [[1]]
-    turned = explained(
-        "x", "cat", tokens2=told.tokens1, offsets2=told.offsets1, special2=told.special1
-    )
-    assert turned.chunks(["x"], ["cat"]).scores[0, 0] == turned.contributions[1, 1]
-    # Nor do they say where a string may stand.
-    told = explained(
-        "catdog",
-        "x",
-        tokens1=["cat", "##dog", "<s>"],
-        offsets1=[(0, 3), (3, 6), (0, 6)],
-        special1=[False, False, True],
-    )
-    assert chunk_tokens(told, ["cat", "dog"]) == [[0], [1]]
+@pytest.mark.parametrize("part", ["unh", "ppy"])
+def test_a_part_that_cuts_a_token_is_refused(part):
+    tokens = ["[CLS]", "un", "##happy", "cats"]
+    told = explained("unhappy cats", "x", tokens1=tokens, offsets1=SUBWORDS, special1=None)
+    with pytest.raises(ValueError, match=rf"chunks1\[0\] has '{part}'"):
+        told.chunks([part], ["x"])
 
 
 def test_chunks_behind_the_cut_of_a_long_text_score_nothing():

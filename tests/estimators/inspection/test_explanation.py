@@ -42,21 +42,6 @@ def random_explanation(seed, t1=5, t2=7, **changes):
     return Explanation(**(given | changes))
 
 
-def test_arrays_have_stated_types():
-    told = explanation()
-    assert told.contributions.dtype == np.float64 and told.contributions.shape == (3, 2)
-    assert told.offsets1.dtype == told.offsets2.dtype == np.int64
-    assert told.special1.dtype == told.special2.dtype == np.bool_
-    assert isinstance(told.similarity, float)
-    plain = explanation(special1=None, special2=None)
-    assert plain.special1.tolist() == [False] * 3 and plain.special2.tolist() == [False] * 2
-    assert explanation(title="").title == "" and explanation(tokens1=("a", "b", "c")).tokens1 == [
-        "a",
-        "b",
-        "c",
-    ]
-
-
 def test_dictionaries_go_through_json_and_back():
     told = explanation()
     data = told.to_dict()
@@ -80,18 +65,6 @@ def test_texts_without_tokens(shape):
     assert told.contributions.shape == shape and told.top() == []
     again = Explanation.from_dict(json.loads(json.dumps(told.to_dict())))
     assert again.contributions.shape == shape
-
-
-def test_dictionaries_with_other_keys_are_refused():
-    data = explanation().to_dict()
-    with pytest.raises(TypeError, match="unexpected keyword argument 'heading'"):
-        Explanation.from_dict(data | {"heading": "x"})
-    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'text1'"):
-        Explanation.from_dict({name: value for name, value in data.items() if name != "text1"})
-
-
-def test_dictionaries_of_required_keys_are_enough():
-    assert Explanation.from_dict(GIVEN).to_dict() == explanation().to_dict()
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,11 +1,8 @@
 """The stacked duplicate classifier, against its definition written with loops and dictionaries."""
 
 import copy
-import json
 import pickle
 import re
-import zlib
-from functools import cache
 
 import numpy as np
 import pytest
@@ -34,10 +31,10 @@ from estimators import (
 )
 from estimators.pairs.stack.augmentation import near_copies
 from film.datasets import make_question_pairs
-from film.metric.triplets import triplets_from_pairs
 from film.pairs import row_cosines
 from film.pairs.priors import shift_prior
 from film.text import normalize_text
+from tests.estimators.pairs.by_hand import TextsByHand, WordVectors, lines_of, write_line
 
 DATA = make_question_pairs(300, random_state=0)
 PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:200], np.asarray(DATA.y)[:200]
@@ -61,43 +58,14 @@ ODD = np.array(
 )
 
 
-def write_line(path, content):
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(content) + "\n")
-
-
-def lines_of(path):
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-@cache
-def vector_of(word, d):
-    seed = zlib.crc32(word.encode("utf-8", "surrogatepass"))
-    return np.random.default_rng(seed).standard_normal(d)
-
-
-class WordSum(TransformerMixin, BaseEstimator):
-    """Sum of a fixed random vector a word, case and all; logs each fit, fails when told to."""
-
-    def __init__(self, path="", d=5, fail_after=None):
-        self.path = path
-        self.d = d
-        self.fail_after = fail_after
+class WordSum(WordVectors):
+    """Writes the texts of each fit."""
 
     def fit(self, texts, triplets):
         if self.path:
             write_line(self.path, sorted(texts))
         self.fitted_ = True
         return self
-
-    def transform(self, texts):
-        points = np.zeros((len(texts), self.d))
-        for point, text in zip(points, texts, strict=True):
-            for word in re.findall(r"\w+", text):
-                point += vector_of(word, self.d)
-        return points
 
 
 class FirstText(ClassifierMixin, BaseEstimator):
@@ -174,39 +142,8 @@ def collected():
     return fast_duplicates(d=8, rank=25, cv=2, corpus=[*NEW.flat, *ODD.flat]).fit(PAIRS, Y)
 
 
-class ByHand:
+class ByHand(TextsByHand):
     """What an embedder says out of fold and about new pairs, as the documentation defines it."""
-
-    def __init__(self, embedder, pairs, y, *, corpus=None, similar=()):
-        self.embedder, self.y = embedder, np.asarray(y)
-        self.spelling = {}
-        for text in [*sorted({*np.ravel(pairs), *np.ravel(similar)}), *sorted(corpus or ())]:
-            self.spelling.setdefault(normalize_text(text), text)
-        self.pairs, self.similar = (
-            [tuple(map(normalize_text, pair)) for pair in some] for some in (pairs, similar)
-        )
-        self.corpus = None if corpus is None else {*map(normalize_text, corpus)}
-
-    def fit(self, rows):
-        held_out = {text for i in set(range(len(self.y))) - set(rows) for text in self.pairs[i]}
-        linked = set(held_out)
-        for _ in self.similar:  # as long a chain as there may be
-            for pair in self.pairs + self.similar:
-                if linked & set(pair):
-                    linked |= set(pair)
-        free = [pair for pair in self.similar if not linked & set(pair)]
-        told = [self.pairs[i] for i in rows] + free
-        texts = sorted({"", *(self.spelling[text] for pair in told for text in pair)})
-        place = {normalize_text(text): i for i, text in enumerate(texts)}
-        triplets = triplets_from_pairs(
-            np.array([[place[first], place[second]] for first, second in told]),
-            np.array([*self.y[list(rows)], *[1] * len(free)]),
-            len(texts),
-            n_random=5,
-            null=0,
-            random_state=0,
-        )
-        return clone(self.embedder).fit(np.array(texts, dtype=object), triplets)
 
     def counted(self, rows):
         if self.corpus is None:
@@ -256,7 +193,7 @@ def test_members_say_what_the_definition_says(collection, similar):
     pairs, y = PAIRS[:90], Y[:90]
     # The words of known texts in another order: as near as those, and not nearer.
     turned = [(b, " ".join(reversed(a.split()))) for a, b in pairs[:6]]
-    judged = np.array([*NEW[:12], *pairs[:8], *turned], dtype=object)
+    judged = np.array([*NEW[:12], *pairs[:8], *turned, ("", "some words")], dtype=object)
     corpus = list(judged.flat) if collection else None
     embedder = make_pipeline(TfidfVectorizer(), FILM(5, rank=20, random_state=0))
     model = cheap(embedder, corpus=corpus).fit(pairs, y, similar=similar)
@@ -338,18 +275,6 @@ def test_in_collection_mode_lexical_features_know_the_corpus(collected):
     assert np.array_equal(collected.inputs(NEW)[:, 4:], lexical.transform(NEW))
 
 
-def test_ranks_count_as_many_texts_at_prediction_as_in_a_fold():
-    model = cheap(WordSum(), cv=3).fit(PAIRS, Y)
-    (train, _), *_ = DisjointPairsKFold(3, random_state=0).split(PAIRS, Y)
-    # A text without words is no text's neighbour: all counted texts stand before it.
-    said = model.inputs([("", "some words")])
-    fold = len({*map(normalize_text, PAIRS[train].flat)})
-    assert np.allclose(said, [[0, *[np.log1p(fold)] * 2]])
-    larger = cheap(WordSum(), cv=3, corpus=list(NEW.flat)).fit(PAIRS, Y)
-    everything = len({*map(normalize_text, [*PAIRS.flat, *NEW.flat])})
-    assert np.allclose(larger.inputs([("", "some words")]), [[0, *[np.log1p(everything)] * 2]])
-
-
 def test_similar_pairs_train_embedders_and_enter_no_ranks(tmp_path):
     pairs = [(f"cat {i}", f"dog {i}") for i in range(8)]
     y = [1, 0] * 4
@@ -412,16 +337,6 @@ def test_cosines_are_cosines_whatever_rounding_does():
         cheap(WordSum()).fit(PAIRS, Y).inputs([(f"{word} {word} {word}", word) for word in known])
     )
     assert said[:, 0].max() == 1
-
-
-def test_an_embedder_may_learn_nothing_from_labels():
-    embedder = make_pipeline(TfidfVectorizer(), TruncatedSVD(8, random_state=0))
-    model = cheap(embedder).fit(PAIRS, Y)
-    first, second = (model.members_[0][1].transform(side) for side in NEW.T)
-    cosines = row_cosines(first, second)
-    # Points are kept in single precision.
-    assert np.allclose(model.inputs(NEW)[:, 0], cosines, rtol=0, atol=1e-6)
-    assert roc_auc_score(NEW_Y, model.predict_proba(NEW)[:, 1]) > 0.6
 
 
 @pytest.mark.slow

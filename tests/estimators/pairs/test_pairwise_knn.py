@@ -1,17 +1,13 @@
 """The Pairwise kNN classifier, against ranks, folds and rates computed by hand."""
 
-import json
 import pickle
 import re
 import shutil
-import zlib
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import parallel_config
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, ShuffleSplit
 from sklearn.pipeline import Pipeline
@@ -19,9 +15,15 @@ from sklearn.pipeline import Pipeline
 from estimators import FILM, PairwiseKNNClassifier, SentenceEncoder
 from estimators.inputs import DisjointPairsKFold
 from film.datasets import make_question_pairs
-from film.metric.triplets import triplets_from_pairs
 from film.pairs.ranks import INFINITE_RANK
 from film.text import normalize_text
+from tests.estimators.pairs.by_hand import (
+    TextsByHand,
+    WordVectors,
+    clusters_of,
+    lines_of,
+    write_line,
+)
 from tests.estimators.tiny_model import make_tiny_model
 
 
@@ -38,12 +40,8 @@ class LoggingFILM(FILM):
         return super().fit(X, y)
 
 
-class WordSum(TransformerMixin, BaseEstimator):
-    """Sum of a fixed random vector a word, case and all; learns nothing, logs what it sees."""
-
-    def __init__(self, path="", d=5):
-        self.path = path
-        self.d = d
+class WordSum(WordVectors):
+    """Writes the texts and triplets of each fit, and how many texts it maps."""
 
     def fit(self, texts, triplets):
         if self.path:
@@ -55,26 +53,7 @@ class WordSum(TransformerMixin, BaseEstimator):
     def transform(self, texts):
         if self.path:
             write_line(self.path, {"transform": len(texts)})
-        points = np.zeros((len(texts), self.d))
-        for point, text in zip(points, texts, strict=True):
-            for word in re.findall(r"\w+", text):
-                point += vector_of(word, self.d)
-        return points
-
-
-@cache
-def vector_of(word, d):
-    seed = zlib.crc32(word.encode("utf-8", "surrogatepass"))
-    return np.random.default_rng(seed).standard_normal(d)
-
-
-def write_line(path, content):
-    with open(path, "a", encoding="utf-8", errors="surrogatepass") as file:
-        file.write(json.dumps(content) + "\n")
-
-
-def lines_of(path):
-    return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        return super().transform(texts)
 
 
 def pipeline(**film):
@@ -91,55 +70,18 @@ def fitted():
     return PairwiseKNNClassifier(pipeline(), k=5, cv=3).fit(PAIRS, Y)
 
 
-def clusters_of(links):
-    """Cluster of each linked text, by merging sets."""
-    clusters = {}
-    for first, second in links:
-        merged = clusters.get(first, {first}) | clusters.get(second, {second})
-        clusters.update(dict.fromkeys(merged, merged))
-    return clusters
-
-
-class ByHand:
+class ByHand(TextsByHand):
     """The estimator written as its definition, with dictionaries and float64 loops."""
 
-    def __init__(self, embedder, pairs, y, *, corpus=None, similar=(), count="texts", copies=None):
-        self.embedder, self.corpus, self.count, self.copies = embedder, corpus, count, copies
-        self.spelling = {}
-        for text in sorted({*np.ravel(pairs), *np.ravel(similar)}):
-            self.spelling.setdefault(normalize_text(text), text)
-        self.pairs = [tuple(map(normalize_text, pair)) for pair in pairs]
-        self.similar = [tuple(map(normalize_text, pair)) for pair in similar]
-        self.y = np.asarray(y)
-
-    def told(self, rows):
-        """Labelled pairs, with the similar ones that no path joins to another pair."""
-        held_out = {text for i in range(len(self.y)) if i not in rows for text in self.pairs[i]}
-        clusters = clusters_of(self.pairs + self.similar)
-        free = [pair for pair in self.similar if not clusters[pair[0]] & held_out]
-        pairs = [self.pairs[i] for i in rows] + free
-        return pairs, [*self.y[list(rows)], *[1] * len(free)]
-
-    def fit(self, rows):
-        pairs, labels = self.told(rows)
-        texts = sorted({"", *(self.spelling[text] for pair in pairs for text in pair)})
-        place = {normalize_text(text): i for i, text in enumerate(texts)}
-        triplets = triplets_from_pairs(
-            np.array([[place[first], place[second]] for first, second in pairs]),
-            np.array(labels),
-            len(texts),
-            n_random=5,
-            null=0,
-            random_state=0,
-        )
-        return clone(self.embedder).fit(np.array(texts, dtype=object), triplets)
+    def __init__(self, *given, count="texts", copies=None, **texts):
+        super().__init__(*given, **texts)
+        self.count, self.copies = count, copies
 
     def counted(self, rows):
         pairs, labels = self.told(rows)
         texts = {text for pair in pairs for text in pair}
         if self.corpus is not None:
-            texts = {*map(normalize_text, self.corpus)}
-            texts |= {text for pair in self.pairs + self.similar for text in pair}
+            texts = self.corpus | {text for pair in self.pairs + self.similar for text in pair}
         if self.count == "texts":
             return texts
         links = [pair for pair, label in zip(pairs, labels, strict=True) if label]
@@ -155,8 +97,7 @@ class ByHand:
     def ranks(self, rows, judged, counted_rows=None):
         """Ranks of some pairs of texts, where the training pairs are those of some rows."""
         metric, counted = self.fit(rows), sorted(self.counted(counted_rows or rows))
-        new = {normalize_text(text): text for text in [*(self.corpus or ()), *np.ravel(judged)]}
-        new.update(self.spelling)
+        new = {normalize_text(text): text for text in np.ravel(judged)} | self.spelling
         points = dict(
             zip(new, metric.transform(np.array(list(new.values()), dtype=object)), strict=True)
         )
@@ -206,9 +147,6 @@ def test_ranks_are_those_of_the_definition(collection, count, copies, similar):
     knn = PairwiseKNNClassifier(pipeline(), k=5, cv=3, **counting)
     knn.fit(pairs, y, similar=similar)
     hand = ByHand(pipeline(), pairs, y, similar=similar or (), **counting)
-    if collection:
-        for text in sorted(corpus):
-            hand.spelling.setdefault(normalize_text(text), text)
     out_of_fold = np.full((150, 2), -1)
     folds = list(DisjointPairsKFold(3, random_state=0).split(pairs, y))
     for train, test in folds:
@@ -293,30 +231,6 @@ def test_texts_that_read_alike_have_rank_zero(fitted):
     pairs = [(text, f" {text.upper()} !!") for text in (known, new)] + [(new, new), ("", "?!")]
     assert fitted.rank(pairs).tolist() == [[0, 0]] * 4
     assert fitted.predict(pairs).tolist() == [1] * 4
-
-
-def test_similar_pairs_train_the_embedder_and_nothing_else(tmp_path):
-    pairs = [(f"cat {i}", f"dog {i}") for i in range(8)]
-    y = [1, 0] * 4
-    fold = np.repeat([0, 1], 4)
-    # One is linked to the first fold, two to both by a chain, one stands alone.
-    similar = [("cat 0", "kitten"), ("cat 1", "bridge"), ("bridge", "cat 6"), ("sun", "moon")]
-    path = str(tmp_path / "log")
-    knn = PairwiseKNNClassifier(WordSum(path), k=2, cv=PredefinedSplit(fold))
-    knn.fit(pairs, y, similar=similar)
-    first, second, whole = [set(line["fit"]) for line in lines_of(path) if "fit" in line]
-    texts = [{text for pair in pairs[half] for text in pair} for half in (slice(4), slice(4, 8))]
-    assert first == {"", "sun", "moon"} | texts[1]
-    assert second == {"", "sun", "moon", "kitten"} | texts[0]
-    assert whole == {""} | texts[0] | texts[1] | {t for pair in similar for t in pair}
-    triplets = [line["triplets"] for line in lines_of(path) if "fit" in line][2]
-    assert {("cat 0", "kitten"), ("kitten", "dog 0"), ("sun", "moon")} <= {
-        (anchor, mate) for anchor, mate, _ in triplets
-    }
-    assert knn.out_of_fold_ranks_.shape == (8, 2)
-    inside = (knn.out_of_fold_ranks_.max(axis=1) < 2).sum()
-    total = knn.inside_rate_ * (inside + 2) + knn.outside_rate_ * (8 - inside + 2)
-    assert total == pytest.approx(4 + 2)
 
 
 ODD = [
@@ -407,9 +321,6 @@ def test_the_default_embedder_is_film_over_trigrams_and_counts_copies_once():
     ("settings", "error", "message"),
     [
         ({"n_random": 0}, ValueError, "n_random=0 must be 1 or more"),
-        ({"corpus": "one text"}, TypeError, "corpus is one string; give a list of texts"),
-        ({"corpus": ["a", None]}, TypeError, "corpus[1] = None is NoneType, not a string"),
-        ({"corpus": []}, ValueError, "corpus is empty"),
         ({"embedder": TfidfVectorizer()}, TypeError, "embedder gives sparse vectors"),
         (
             {"cv": ShuffleSplit(2, random_state=0)},
@@ -424,29 +335,6 @@ def test_bad_settings_are_named_and_leave_the_fit_alone(fitted, settings, error,
         knn.fit(PAIRS, Y)
     knn.set_params(**{name: getattr(fitted, name) for name in settings})
     assert np.array_equal(knn.predict_proba(NEW), fitted.predict_proba(NEW))
-
-
-def test_bad_data_is_named(fitted):
-    knn, missing = clone(fitted), PAIRS.copy()
-    missing[7, 1] = None
-    with pytest.raises(ValueError, match="pairs row 7, column 1 is missing"):
-        knn.fit(missing, Y)
-    with pytest.raises(ValueError, match="pairs row 7, column 1 is missing"):
-        fitted.predict(missing)
-    with pytest.raises(ValueError, match="similar row 7, column 1 is missing"):
-        knn.fit(PAIRS, Y, similar=missing)
-    with pytest.raises(TypeError, match="pairs row 0 is one text"):
-        fitted.predict(["one text"])
-    with pytest.raises(ValueError, match="y holds one class only"):
-        knn.fit(PAIRS, np.zeros(len(Y)))
-    with pytest.raises(ValueError, match="y has 3 labels for 240 pairs"):
-        knn.fit(PAIRS, Y[:3])
-    with pytest.raises(ValueError, match="no triplet can be mined from the 2 training pairs"):
-        # Each fold trains on one side only, one of them without any duplicate.
-        cv = PredefinedSplit([0, 0, 1, 1])
-        pairs = [("a b", "c d"), ("e f", "g h"), ("i j", "k l"), ("m n", "o p")]
-        PairwiseKNNClassifier(WordSum(), cv=cv).fit(pairs, [1, 1, 0, 0])
-    assert not hasattr(knn, "classes_")
 
 
 def test_a_pair_with_both_labels_warns_and_counts_as_similar(tmp_path):

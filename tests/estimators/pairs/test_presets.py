@@ -1,17 +1,13 @@
-from functools import partial
-
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from estimators.pairs.accurate import LIGHT, accurate_duplicates
 from estimators.pairs.lexical import LexicalFeatures
 from estimators.pairs.presets import fast_duplicates, few_label_duplicates
-from estimators.pairs.stack import final_model
 from film.datasets import make_question_pairs
-from film.pairs import NEIGHBOURHOOD_NAMES, row_cosines
+from film.pairs import row_cosines
 
 
 @pytest.fixture(scope="module")
@@ -111,19 +107,6 @@ def test_without_training_or_encoder_the_accurate_one_leaves_members_out():
         accurate_duplicates(encoder=5)
     with pytest.raises(ValueError, match=r"^max_length=0 must be 1 or more"):
         accurate_duplicates(max_length=0)
-
-
-@pytest.mark.parametrize("make", [fast_duplicates, partial(accurate_duplicates, encoder="none")])
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_neighbourhoods_are_left_out_where_pairs_are_few(make, monkeypatch):
-    data = make_question_pairs(120, random_state=0)
-    model = make(d=4, rank=10, cv=2, final_estimator=LogisticRegression())
-    added = []
-    for least in (len(data.y) + 1, len(data.y)):
-        monkeypatch.setattr(final_model, "BOOSTING_PAIRS", least)
-        names = clone(model).fit(data.pairs, data.y).feature_names_out_
-        added.append({f"film: {name}" for name in NEIGHBOURHOOD_NAMES}.intersection(names))
-    assert [len(each) for each in added] == [0, len(NEIGHBOURHOOD_NAMES)]
 
 
 @pytest.mark.parametrize("name", ["d", "rank"])

@@ -297,37 +297,17 @@ def test_which_members_are_frozen():
     assert all(map(is_frozen, nothing)) and not any(map(is_frozen, something))
 
 
-def test_a_device_that_is_not_there_is_named_before_any_work(tmp_path):
-    pytest.importorskip("torch", reason="needs the extra neural")
-    log = tmp_path / "log"
-    members = [
-        ("pairs", Logged(str(log))),
-        ("film", make_pipeline(SentenceEncoder(device="cuda:77"), FILM())),
-    ]
-    with pytest.raises(ValueError, match=r"^member 'film': device='cuda:77' "):
-        DuplicateClassifier(members).fit(PAIRS, Y)
-    assert not log.exists()
-
-
-@pytest.mark.parametrize(
-    "member",
-    [
-        make_pipeline(SentenceEncoder("no/such/place"), FILM()),
-        RCMDRegressor("no/such/place"),
-        RCMDRegressor(TokenFILM(TokenEncoder("no/such/place"))),
-    ],
-)
-def test_an_encoder_that_is_not_there_is_named_before_any_work(tmp_path, member):
-    log = tmp_path / "log"
-    members = [("pairs", Logged(str(log))), ("far", member)]
-    with pytest.raises(FileNotFoundError, match="member 'far': model='no/such/place': there is no"):
-        DuplicateClassifier(members).fit(PAIRS, Y)
-    assert not log.exists()
+PLACE = "no/such/place"
+NOT_THERE = "model='no/such/place': there is no"
 
 
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
+        (lambda _: SentenceEncoder(device="cuda:77"), ValueError, "device='cuda:77' "),
+        (lambda _: make_pipeline(SentenceEncoder(PLACE), FILM()), FileNotFoundError, NOT_THERE),
+        (lambda _: RCMDRegressor(PLACE), FileNotFoundError, NOT_THERE),
+        (lambda _: RCMDRegressor(TokenFILM(TokenEncoder(PLACE))), FileNotFoundError, NOT_THERE),
         (partial(SentenceEncoder, max_length=65), ValueError, "max_length=65 is more than the 64"),
         (partial(SentenceEncoder, max_length=2), ValueError, "max_length=2 must be 3 or more"),
         (
@@ -349,7 +329,7 @@ def test_an_encoder_that_is_not_there_is_named_before_any_work(tmp_path, member)
         (lambda _: RCMDRegressor(5, epochs=1), TypeError, "model=5 must be the name of a model"),
     ],
 )
-def test_an_encoder_that_cannot_be_read_so_is_named_before_any_work(
+def test_an_encoder_that_cannot_be_used_is_named_before_any_work(
     tmp_path, tiny_model, make, error, message
 ):
     pytest.importorskip("transformers", reason="needs the extra neural")

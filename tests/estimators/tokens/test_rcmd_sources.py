@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from estimators import (
-    DuplicateClassifier,
     PairTeacher,
     RCMDRegressor,
     TokenEncoder,
@@ -67,15 +66,6 @@ def test_units_are_those_of_the_labels_alone(sober_model):
     assert two.classes_.tolist() == ["other", "same"]
 
 
-def test_scores_are_learned(sober_model):
-    settings = {"epochs": 60, "learning_rate": 3e-3}
-    up = binary(sober_model, **settings).fit(PAIRS, LABELS, scored=(SCORED, P))
-    down = binary(sober_model, **settings).fit(PAIRS, LABELS, scored=(SCORED, P[::-1]))
-    assert np.corrcoef(up.similarity(SCORED), P)[0, 1] > 0.8
-    assert np.corrcoef(down.similarity(SCORED), P)[0, 1] < -0.8
-    assert up.score(PAIRS, LABELS) > 0.8
-
-
 def test_a_teacher_is_its_near_pairs_and_scores(sober_model):
     teacher = PairTeacher(ByLength(), random_state=0)
     made = PairTeacher(ByLength(), random_state=0).fit(PAIRS, LABELS)
@@ -116,18 +106,6 @@ def test_a_run_with_a_teacher_goes_on_to_the_same_weights(sober_model, tmp_path,
     assert again.loss_curve_ == whole.loss_curve_
     np.testing.assert_array_equal(again.similarity(PAIRS), whole.similarity(PAIRS))
     np.testing.assert_array_equal(again.token_weights_, whole.token_weights_)
-
-
-@pytest.mark.filterwarnings("ignore:1 pairs occur with both labels:UserWarning")
-def test_it_is_a_member_of_a_stack(sober_model):
-    model = binary(
-        sober_model, epochs=1, teacher=PairTeacher(ByLength(), random_state=0), verbose=0
-    )
-    rng = np.random.default_rng(0)
-    pairs = [(f"{a} the {b}", f"{c} of {d}") for a, b, c, d in rng.choice(NOUNS, (24, 4))]
-    y = np.arange(24) % 2
-    stack = DuplicateClassifier([("rcmd", model)], cv=2, random_state=0).fit(pairs, y)
-    assert stack.predict_proba(pairs[:3]).shape == (3, 2)
 
 
 @pytest.mark.parametrize("objective", ["regression", "binary", "contrastive"])
