@@ -40,7 +40,7 @@ test-all: $(VENV)/ready
 
 # Pages in out/docs; a warning, such as a link that leads nowhere, is an error.
 docs: $(VENV)/ready
-	HF_HUB_OFFLINE=1 $(BIN)/python -m sphinx -E -W --keep-going -n -q -b html docs out/docs
+	HF_HUB_OFFLINE=1 $(BIN)/python -m sphinx -E -W --keep-going -n -q -j $(JOBS) -b html docs out/docs
 	$(BIN)/python docs/dead_links.py out/docs
 
 # The fuzzer is large, and there for Linux alone: only who asks for it waits for it.

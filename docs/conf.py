@@ -66,6 +66,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_memory": False,
     "write_computation_times": False,
+    "parallel": 2,
     "copyfile_regex": r"",
 }
 
