@@ -1,7 +1,7 @@
 """Scikit-learn estimators for sentence similarity and duplicate detection.
 
-Public names stand in ``__init__.pyi``, one line per name, and load when first used: importing the
-package loads neither scikit-learn nor torch.
+Public names are listed in ``__init__.pyi``, one line per name, and load when first used: importing
+the package loads neither scikit-learn nor torch.
 """
 
 import lazy_loader

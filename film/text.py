@@ -151,10 +151,10 @@ def token_text(text: str) -> str:
 
     Notes
     -----
-    Copies (`copy_key`) have the same tokens. Compatibility forms are unified (Unicode NFKC),
-    but superscripts, subscripts and fractions stay as they are: x² is not x2. Commas between
-    thousands are dropped. A hyphen is a sign where a number follows and neither a letter nor a
-    digit stands before it. Cost: linear in the length of `text`.
+    Copies (`copy_key`) have the same tokens. Compatibility forms are unified (Unicode NFKC), but
+    superscripts, subscripts and fractions stay as they are: x² is not x2. Commas between thousands
+    are dropped. A hyphen is a sign if a number follows it and no letter or digit precedes it. Cost:
+    linear in the length of `text`.
 
     Examples
     --------

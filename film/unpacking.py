@@ -246,8 +246,8 @@ class _Limited(io.RawIOBase):
         if self._size > limit:
             raise ValueError(
                 f"{self._source} was refused: its {self._packed:,} bytes unpack to more than "
-                f"{limit:,}, the limit, so that no file fills the memory; where you know that it "
-                "is as large as that, unpack it first and give what it holds"
+                f"{limit:,} bytes, the limit that protects the memory; if the file is really that "
+                "large, unpack it first"
             )
         buffer[: len(found)] = found
         return len(found)

@@ -13,14 +13,14 @@ from film import __version__
 
 COMMANDS = {
     "train": "Learn from labelled pairs.",
-    "score": "Score pairs: the probability that they mean the same.",
+    "score": "Add scores or probabilities to a table of pairs.",
     "duplicates": "Find the duplicates in a table.",
-    "review": "Answer questions about pairs, and learn how precise a threshold is.",
+    "review": "Label pairs, and estimate precision and recall from your answers.",
     "check": "List the labels that are probably wrong.",
     "explain": "Explain the scores of pairs.",
     "evaluate": "Measure a model on labelled pairs.",
     "submit": "Write a submission for Kaggle.",
-    "contexts": "Learn from documents which sentences fit the same contexts.",
+    "contexts": "Learn similarity from documents without labels.",
     "harvest": "Score pairs of sentences by their contexts, to train a surrogate.",
     "info": "Show what a model file contains.",
 }

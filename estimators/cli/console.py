@@ -72,7 +72,7 @@ class Application(click.Group):
             click.echo(f"\nfilm: interrupted; {_left(ctx)}", err=True)
             ctx.exit(exit_status(error))
         except MemoryError as error:
-            general = "there is not enough memory for this; split the file, or use a larger machine"
+            general = "there is not enough memory; split the file, or use a larger machine"
             raise Failure(self._said(ctx, error, None if _is_ours(error) else general)) from error
         except OSError as error:
             said = None
@@ -140,7 +140,7 @@ def _left(ctx: click.Context) -> str:
     """Report what an interruption leaves on disk."""
     files = ctx.meta.get(f"{_META}written", [])
     if files:
-        return f"{', '.join(files)} {'is' if len(files) == 1 else 'are'} written, the rest is not"
+        return f"only {', '.join(files)} {'was' if len(files) == 1 else 'were'} written"
     return ctx.meta.get(f"{_META}left", "nothing was written")
 
 

@@ -23,8 +23,8 @@ from film.pairs import (
 
 N_BOOT = 1000
 METHOD = (
-    "95 % intervals by Wilson's method at the effective number of pairs; pairs that shared "
-    "questions link count as dependent"
+    "95 % intervals by Wilson's method with the effective number of pairs: pairs that share "
+    "texts, directly or through other pairs, count as dependent"
 )
 _GRID = np.round(np.append(np.arange(0.05, 0.96, 0.05), 0.99), 2)
 _NAMES = {"precision": "precision", "recall": "recall", "f1": "F1"}

@@ -20,11 +20,14 @@ def check_without_model(
 ) -> None:
     """Raise if an option needs a model that is not given, or excludes the given one."""
     if model is None and contexts is not None:
-        raise click.UsageError("--contexts is for a model; give --model too")
+        raise click.UsageError("--contexts needs the folder of a ContextModel; give --model too")
     if model is not None and encoder != NO_ENCODER:
         raise click.UsageError("--encoder adds to the general score; leave out --model")
     if model is not None and compare:
-        raise click.UsageError("--compare is for the general score; a model has its own columns")
+        raise click.UsageError(
+            "--compare needs the general score; leave it out with --model, "
+            "which has its own columns"
+        )
 
 
 def compared_pairs(

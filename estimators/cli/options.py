@@ -126,7 +126,8 @@ def compare_option(what: str, metavar: str = "COLUMN[:KIND]") -> Any:
 
 
 compare_pairs_option = compare_option(
-    "A column of both records to compare, without its side. Default: all columns but ids."
+    "Compare this column of both records; give its name without the side. Default: all columns "
+    "except ids."
 )
 
 
@@ -174,7 +175,7 @@ def chosen_encoder(name: str, n_texts: int) -> str | None:
 
 
 compared_by_option = encoder_option(
-    "Also compare meaning: auto (the packaged model, if it is installed and takes at most two "
+    "Also compare meaning: auto (the packaged model, if it is installed and needs at most two "
     "minutes), none, or the name or folder of a model.",
     NO_ENCODER,
 )

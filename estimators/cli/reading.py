@@ -52,7 +52,7 @@ def choose_column(table: Table, given: Any, choices: Sequence[str], option: str,
     found = [name for name in table.columns if name.strip().lower() in choices]
     if len(found) == 1:
         return found[0]
-    raise Failure(_unclear(table, found, choices, option, what))
+    raise Failure(_unclear(table, found, [repr(name) for name in choices], option, what))
 
 
 def texts_of(table: Table, given: Any) -> list[str]:
@@ -77,7 +77,7 @@ def compared_kinds(compare: Sequence[str]) -> dict[str, str]:
             name, kind = given, ""
         elif kind not in COLUMN_KINDS:
             raise click.UsageError(
-                f"--compare {given}: {kind!r} is no kind; give one of {', '.join(COLUMN_KINDS)}"
+                f"--compare {given}: {kind!r} is not a kind; give one of {', '.join(COLUMN_KINDS)}"
             )
         if name in kinds:
             raise click.UsageError(f"--compare names column {name!r} twice")
@@ -105,8 +105,8 @@ def choose_pair_columns(table: Table, text1: str | None, text2: str | None) -> t
     found = pair_columns_of(table)
     if len(found) == 1:
         return found[0]
-    usual = [" with ".join(names) for names in PAIR_COLUMNS]
-    several = [" with ".join(names) for names in found]
+    usual = [f"{first!r} and {second!r}" for first, second in PAIR_COLUMNS]
+    several = [" and ".join(names) for names in found]
     raise Failure(_unclear(table, several, usual, _PAIR_OPTIONS, "the pairs"))
 
 
@@ -124,8 +124,8 @@ def _unclear(
             f"{table.source}: {', '.join(map(repr, found))} may all be {what}; choose by {option}"
         )
     return (
-        f"{table.source} has no column {' or '.join(map(repr, choices))} for {what}; name yours "
-        f"by {option}: it has {', '.join(repr(name[:60]) for name in table.columns)}"
+        f"{table.source} has no column {' or '.join(choices)} for {what}; it has "
+        f"{', '.join(repr(name[:60]) for name in table.columns)}: name yours by {option}"
     )
 
 
@@ -170,21 +170,21 @@ def records_of(
         absent = [name for name in columns if name not in paired]
         if absent:
             raise Failure(
-                f"{table.source}: column {absent[0]!r}, which is to be compared, is not there on "
-                f"both sides; name the sides by --left and --right: it has {_shown(table)}"
+                f"{table.source}: the column to compare, {absent[0]!r}, is not on both sides; "
+                f"name the sides by --left and --right: the table has {_shown(table)}"
             )
         paired = {name: paired[name] for name in columns}
     elif left is None and not paired:
         return None
     elif not paired:
         raise Failure(
-            f"{table.source}: no column is on both sides by --left {left} and --right {right}: it "
-            f"has {_shown(table)}"
+            f"{table.source}: no column is on both sides by --left {left} and --right {right}: "
+            f"the table has {_shown(table)}"
         )
     elif split.one_sided:
         raise Failure(
-            f"{table.source}: column {split.one_sided[0]!r} is on one side only "
-            f"({len(split.one_sided)} such); rename or drop it: it has {_shown(table)}"
+            f"{table.source}: only one side has {', '.join(map(repr, split.one_sided[:5]))}; "
+            f"rename or drop such columns: the table has {_shown(table)}"
         )
     read = [{name: table.column(both[n]) for name, both in paired.items()} for n in (0, 1)]
     records = RecordPairs(*read)
@@ -344,13 +344,13 @@ def _note_on_texts(
         cell = next(text for text in rows[stand_ins[0]] if _is_stand_in(text))
         note(
             f"{table.source}: {len(stand_ins)} of {len(rows)} rows have a text such as {cell!r}, "
-            f"{_lines(table, stand_ins)}; it counts as a text, so empty the cell if it means "
-            "a missing one"
+            f"{_lines(table, stand_ins)}; it counts as a text, so empty the cell if the text is "
+            "missing"
         )
     if not mostly_latin(rows.ravel()):
         note(
-            f"{table.source}: most letters are not Latin; word features are tuned for English, "
-            "so check results on pairs of your own"
+            f"{table.source}: most letters are not Latin; word features are tuned for English, so "
+            "check the results on some pairs"
         )
 
 
@@ -387,8 +387,8 @@ def labels_of(table: Table, column: str) -> tuple[NDArray[np.intp], NDArray[np.i
     if wrong:
         shown = table.column(column)[wrong[0]][:60]
         raise Failure(
-            f"{table.source}: {len(wrong)} labels in column {column!r} are neither 0 nor 1, nor "
-            f"words such as 'match' and 'nonmatch'; the first is {shown!r}, "
+            f"{table.source}: {len(wrong)} of {len(cells)} labels in column {column!r} are neither "
+            f"0 nor 1, nor words such as 'match' and 'nonmatch'; the first is {shown!r}, "
             f"{_lines(table, wrong)}; correct them, or leave cells without a label empty"
         )
     rows = [row for row, cell in enumerate(cells) if cell]

@@ -40,7 +40,9 @@ def checked_folder(path: str, contexts: int | None) -> bool:
     """Return whether a model is a folder; raise if the options do not suit it."""
     folder = is_folder(path)
     if not folder and contexts is not None:
-        raise click.UsageError(f"--contexts {contexts} is for the folder of a ContextModel")
+        raise click.UsageError(
+            f"--contexts {contexts} needs the folder of a ContextModel as --model"
+        )
     return folder
 
 

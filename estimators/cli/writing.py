@@ -41,8 +41,8 @@ def _check_form(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     by_name = format_of(out) if is_file(out) else None
     if by_name is not None and form is not None and form != by_name:
         raise click.UsageError(
-            f"--out {out} says {by_name}, but --format is {form}; give --format {by_name}, or a "
-            "name that ends otherwise"
+            f"--out {out} ends in {by_name}, but --format is {form}; give --format {by_name}, or "
+            "a name with another ending"
         )
     chosen = by_name or form
     if chosen in BINARY_FORMATS:
@@ -76,9 +76,11 @@ def format_option(command: Any) -> Any:
         is_flag=True,
         expose_value=False,
         callback=_keep_escape,
-        help="Put ' before texts in CSV and TSV that spreadsheets would run as formulas: = + - @. "
-        "Use it if the texts come from others and you open the result in a spreadsheet. Off by "
-        "default, since it changes the texts for all other programs. Excel files never need it.",
+        help=(
+            "In CSV and TSV, put ' before texts that a spreadsheet would run as formulas (= + - "
+            "@). Use it if you open texts from others in a spreadsheet. Off by default, because "
+            "it changes the texts for other programs. Excel files do not need it."
+        ),
     )(command)
     return click.option(
         "-f",

@@ -3,10 +3,10 @@ from .harvesting.harvester import Harvest as Harvest
 from .harvesting.harvester import HarvestedPairs as HarvestedPairs
 from .harvesting.harvester import harvest as harvest
 from .harvesting.harvester import read_harvest as read_harvest
-from .origin.context_regressor import ContextRegressor as ContextRegressor
-from .origin.context_regressor import corpus_sentences as corpus_sentences
-from .origin.pair_terms import PairTerms as PairTerms
-from .origin.pair_terms import shared_copy as shared_copy
-from .origin.pair_terms import whitened_terms as whitened_terms
-from .parts.text_counts import run_counts as run_counts
+from .similarity.context_regressor import ContextRegressor as ContextRegressor
+from .similarity.context_regressor import corpus_sentences as corpus_sentences
+from .similarity.pair_terms import PairTerms as PairTerms
+from .similarity.pair_terms import shared_copy as shared_copy
+from .similarity.pair_terms import whitened_terms as whitened_terms
 from .surrogate import SurrogateRegressor as SurrogateRegressor
+from .training.text_counts import run_counts as run_counts

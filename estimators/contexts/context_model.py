@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.contexts.context_space import ContextSpace
-from estimators.contexts.parts.building import build
-from estimators.contexts.parts.earlier_parts import part_reader, read_parts
+from estimators.contexts.training.building import build
+from estimators.contexts.training.earlier_parts import part_reader, read_parts
 from estimators.encoders import check_device
 from estimators.inputs import (
     check_bool,
@@ -310,8 +310,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Warns
         -----
         UserWarning
-            Once, with the number of texts of which the corpus has no word; they get the contexts
-            of ``contexts_``.
+            Once, with the number of texts without any word of the corpus; they get the contexts of
+            ``contexts_``.
         """
         space = self._space()
         different, codes = _unique(check_texts(texts, encodable=True))

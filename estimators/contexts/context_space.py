@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from estimators.contexts.parts.building import (
+from estimators.contexts.training.building import (
     Spelling,
     adopt_arrays,
     discriminator_of,
     encoded,
     generator_of,
 )
-from estimators.contexts.parts.discriminator_training import sentence_states
-from estimators.contexts.parts.text_counts import hashed_counts
+from estimators.contexts.training.discriminator_training import sentence_states
+from estimators.contexts.training.text_counts import hashed_counts
 from film.contexts import (
     SentenceCorpus,
     combine_terms,

@@ -54,13 +54,13 @@ class DuplicateFinder(BaseEstimator):
     Each unique text is compared with its nearest neighbours, and these candidate pairs are scored.
     Without a classifier, a general formula scores them (`film.judge.general_weights`), which was
     fitted on many public tables and needs no labels. It compares words one to one by spelling, and
-    numbers, codes, units, negations, opposites and order, and in tables of records it looks at the
-    ranks of the two texts among each other's neighbours. Its scores are not
-    probabilities, and the best threshold differs from table to table, so it is estimated from each
-    table, with the precision and recall to expect (`DuplicatePairs.expected`). Texts are copies if
-    they differ only in case, white space and Unicode form. The score of other pairs is at most
-    0.999. `DuplicatePairs.kind` says what sets a pair apart. With an ``encoder``, the formula also
-    knows how close two texts are in meaning, so that duplicates in other words are found too.
+    numbers, codes, units, negations, opposites and order. In tables of records it also uses the
+    ranks of the two texts among each other's neighbours. Its scores are not probabilities, and the
+    best threshold differs from table to table. So the threshold is estimated from each table,
+    together with precision and recall (`DuplicatePairs.expected`). Texts are copies if they differ
+    only in case, white space and Unicode form. The score of other pairs is at most 0.999.
+    `DuplicatePairs.kind` says how the texts of a pair differ. With an ``encoder``, the formula also
+    uses how close two texts are in meaning, and finds duplicates in other words.
 
     Parameters
     ----------
@@ -68,23 +68,22 @@ class DuplicateFinder(BaseEstimator):
         Its ``predict_proba(pairs)`` takes an object array (n, 2) of texts, as that of a
         `DuplicateClassifier`. The probability of a pair must not depend on the other pairs.
     embedder : fitted transformer or callable, default=None
-        Replaces the comparison of words by a measure of your own, such as a pipeline with `FILM`:
-        maps texts to vectors, dense or sparse, whose cosines determine the candidates and, without
-        a classifier, are the scores. To add a model of meaning to the comparison of words instead,
-        give ``encoder``. None uses TF-IDF of words and of character trigrams, and scores by the
-        general formula. It reads words and symbols (`film.text.words_and_symbols`). IDF weights
-        come from the corpus. Large families of near copies, of at least ten texts and 1 % of the
-        corpus, count as one text.
+        Your own similarity in place of the comparison of words, such as a pipeline with `FILM`. It
+        maps texts to vectors, dense or sparse. Their cosines determine the candidates and, without
+        a classifier, are the scores. To add a model of meaning to the comparison of words, use
+        ``encoder`` instead. None uses TF-IDF of words and of character trigrams of normalised texts
+        (`film.text.words_and_symbols`), and the general formula. IDF weights come from the corpus.
+        Large families of near copies, of at least ten texts and 1 % of the corpus, count as one
+        text.
     n_neighbors : int, default=10
         Candidates per unique text; fewer if fewer texts share a word or trigram. With a threshold
-        above 0 or a budget, a text gets twice as many as long as one of the last half scores at
-        most .05 below the listed pairs, until 200,000 further candidates were searched
-        (`DuplicatePairs.n_cut`).
-        More than 100 million initial candidates raise an error.
+        above 0 or a budget, the number is doubled for a text as long as one of the last half scores
+        at most .05 below the listed pairs. This ends after 200,000 further candidates
+        (`DuplicatePairs.n_cut`). More than 100 million initial candidates raise an error.
     prior : "estimate", float or None, default=None
-        Share of duplicates among candidate pairs to which the classifier's probabilities are
-        shifted: given, estimated from them (`film.pairs.estimate_prior`), or None for no shift.
-        Needs a classifier.
+        Share of duplicates among candidate pairs. The classifier's probabilities are shifted to
+        this share. "estimate" estimates it from them (`film.pairs.estimate_prior`); None does not
+        shift. Needs a classifier.
     classifier_prior : float, default=None
         Share of duplicates for which the classifier's probabilities are calibrated; by default its
         attribute ``prior_``, if it has one.
@@ -94,12 +93,12 @@ class DuplicateFinder(BaseEstimator):
         (`film.corpus.NearestSearch`). "auto" is exact for small tables: with an encoder up to
         20,000 unique texts, and without one up to some 9,000 short ones.
     encoder : "auto", "none", str, path-like or object, default=None
-        Adds candidates and a part of the score by meaning: ``n_neighbors`` nearest texts by the
-        encoder are candidates of each text, too, and its cosine, on a scale that is the same for
-        all encoders (`film.judge.centred_cosines`), enters the formula. "auto" is the packaged
-        all-MiniLM-L6-v2 if it is installed and encodes the texts in two minutes, otherwise none.
-        Takes names and folders of models, objects with ``encode`` or ``transform`` and functions
-        (`AnyEncoder`). Each text is encoded once.
+        Also compares meaning. The ``n_neighbors`` nearest texts by the encoder are candidates of
+        each text too, and the formula includes the encoder's cosine, on a scale that is the same
+        for all encoders (`film.judge.centred_cosines`). "auto" is the packaged all-MiniLM-L6-v2 if
+        it is installed and encodes the texts in two minutes, otherwise none. Names and folders of
+        models, objects with ``encode`` or ``transform``, and functions are allowed (`AnyEncoder`).
+        Each text is encoded once.
     compare : list of str, or dict of str to str, default=None
         Columns of a frame to compare one by one, or a dict from column to kind
         (`film.compare.COLUMN_KINDS`; "" is recognised). None compares all columns of a frame that
@@ -131,8 +130,8 @@ class DuplicateFinder(BaseEstimator):
     has_blocks_ : bool
         Whether `fit` had blocks.
     n_without_vector_ : int
-        Number of unique texts whose vector is zero, because nothing in them is known. They can have
-        copies, but no neighbours.
+        Number of unique texts whose vector is zero, because the vectors represent nothing in them.
+        They can have copies, but no neighbours.
     index_ : str
         "exact", "rare terms" or "cells".
     vectorizer_ : transformer
@@ -155,10 +154,10 @@ class DuplicateFinder(BaseEstimator):
     Candidates share words or character trigrams by default, so duplicates in other words can be
     missed; an ``encoder`` finds more of them.
 
-    ``prior=None`` is right if candidate pairs differ from the training pairs in their similarity,
-    but equally similar pairs are duplicates equally often, as for neighbours in a corpus.
-    "estimate" assumes that each class looks as in training and only their shares differ; for
-    neighbours it underestimates the share. Give the share if you know it.
+    ``prior=None`` is right if candidate pairs are more similar than the training pairs, but equally
+    similar pairs are duplicates equally often, as for neighbours in a corpus. "estimate" assumes
+    that duplicates and other pairs are each distributed as in training, and only their shares
+    differ; for neighbours it underestimates the share. Give the share if you know it.
 
     `sklearn.base.clone` makes unfitted copies of classifier and embedder; wrap them in
     `sklearn.frozen.FrozenEstimator` to clone a finder.
@@ -344,8 +343,8 @@ class DuplicateFinder(BaseEstimator):
         Parameters
         ----------
         threshold : float in [0, 1], optional
-            Lowest score to list. By default that of the highest F1 to expect, if scores are by the
-            general formula (`film.judge.expected_precision`), and 0.5 otherwise.
+            Lowest score to list. By default the threshold with the highest estimated F1 for general
+            scores (`film.judge.expected_precision`), and 0.5 otherwise.
         budget : int, optional
             Number of pairs to list, or fewer if there are fewer, instead of a threshold.
         cannot_link : iterable of (id, id), optional
@@ -390,8 +389,8 @@ class DuplicateFinder(BaseEstimator):
         threshold, budget
             As in `find`.
         one_to_one : bool, default=False
-            Whether each row has at most one partner: of all pairs from the threshold on, those of
-            the highest total score (`film.judge.one_to_one`).
+            Whether each row has at most one partner. Of the pairs at or above the threshold, the
+            choice with the highest total score is listed (`film.judge.one_to_one`).
 
         Returns
         -------
@@ -496,9 +495,9 @@ class DuplicateFinder(BaseEstimator):
         Returns
         -------
         explanations : list of ScoreExplanation
-            In which way the texts of each pair differ, and what wording, meaning, numbers and
-            codes, negation and order, and the neighbours in the table add to its score. With a
-            classifier, what its method ``explain`` returns for the texts.
+            How the texts of each pair differ, and what wording, meaning, numbers and codes,
+            negation and order, and the neighbours in the table add to its score. With a classifier,
+            the result of its method ``explain``.
 
         Raises
         ------

@@ -96,10 +96,10 @@ class DuplicatePairs(_Table):
         Number of unique texts that may have further pairs with equally high scores, because
         200,000 further candidates had been searched.
     threshold : float
-        Lowest score that was asked for or estimated; 0 with a budget.
+        Lowest score that was given or estimated; 0 with a budget.
     expected : ExpectedPrecision or None
-        Precision and recall to expect by threshold, if the threshold was estimated: for general
-        scores. Copies do not count.
+        Estimated precision and recall by threshold, if the threshold was estimated (for general
+        scores). Copies do not count.
     n_ties : int
         With ``one_to_one``, the number of pairs whose rows have another pair of the same score.
     records : PairedRecords or None
@@ -292,7 +292,7 @@ class DuplicateGroups(_Table):
         Parameters
         ----------
         table : frame or mapping of str to sequence
-            Columns of n_rows values each. They need not be those that were compared.
+            Columns of n_rows values each: any columns, compared or not.
 
         Returns
         -------
@@ -301,7 +301,7 @@ class DuplicateGroups(_Table):
             of the group that is not missing; on a tie the longest, and then the first. None, NaN
             and blank texts are missing.
         sources : list of list of int
-            The rows that each comes from.
+            The rows that were merged into each row.
 
         Raises
         ------

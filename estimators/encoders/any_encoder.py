@@ -1,4 +1,4 @@
-"""Unit vectors of texts from whatever encodes texts: a model, an object or a function."""
+"""Unit vectors of texts from any encoder: a model, an object or a function."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class AnyEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
           then reads up to 128 tokens per text,
         - an object with ``encode(texts)``, such as a ``SentenceTransformer`` or a model2vec
           ``StaticModel``,
-        - a transformer with ``transform(texts)``; it is used as it is if it is fitted, otherwise a
-          copy is fitted,
+        - a transformer with ``transform(texts)``; a fitted transformer is not fitted again, and a
+          copy of an unfitted one is fitted,
         - a function of a list of texts.
 
         All of them return one row of numbers per text.

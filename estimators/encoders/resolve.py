@@ -1,4 +1,4 @@
-"""Choose the encoder that a command or estimator uses: given, chosen by itself, or none."""
+"""Choose the encoder of a command or estimator: a given one, an automatic choice, or none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EncoderChoice(NamedTuple):
 
 
 def resolve_encoder(encoder: Any, n_texts: int | None = None) -> EncoderChoice:
-    """Return the encoder that an argument ``encoder`` stands for.
+    """Return the encoder that the argument ``encoder`` selects.
 
     Parameters
     ----------

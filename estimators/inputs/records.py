@@ -52,7 +52,7 @@ class RecordPairs:
     Raises
     ------
     TypeError
-        If an argument is no frame, or a cell is neither text, number nor date.
+        If an argument is not a frame, or a cell is not a text, number or date.
     ValueError
         If numbers of rows differ, a column is on one side only, there is no column or no row, or
         a name occurs twice.

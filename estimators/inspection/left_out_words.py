@@ -46,8 +46,8 @@ def word_effects(
 ) -> list[list[WordEffect]]:
     """Measure the effect of each word by leaving it out.
 
-    With u(W) the log-odds of a pair of which only the words W are left, V all words and C those
-    that do not differ (`film.judge.without_differences`), the effect of a word w is
+    Let u(W) be the log-odds of a pair that keeps only the words W, V all words, and C the words
+    that do not differ (`film.judge.without_differences`). The effect of a word w is
 
         ½ [u(V) − u(V ∖ w)] + ½ [u(C ∪ w) − u(C ∖ w)],
 

@@ -29,15 +29,16 @@ class ScoreExplanation:
     score : float
         Score of the pair.
     start : float
-        Score of a pair of which nothing is known.
+        Score that the effects start from: that of a pair without any evidence.
     effects : dict of str to float
-        What each group of `film.judge.EVIDENCE` adds to the log-odds. Empty for copies, and if a
-        text is empty: then no formula decides. Otherwise the log-odds of `start` and the effects
-        sum to those of the score, which is 0 if nothing is shared, and at most 0.999.
+        What each group of `film.judge.EVIDENCE` adds to the log-odds. Empty for copies and for
+        empty texts, which the formula does not score. Otherwise the log-odds of `start` and the
+        effects sum to the log-odds of the score. The score is 0 if nothing is shared, and at most
+        0.999.
     kind : str
         As in `DuplicatePairs`.
     difference : str
-        In which way the texts differ, and by which words; empty for copies.
+        How the texts differ, and by which words; empty for copies.
     cells : dict of str to (str, str)
         Both cells of each column of records.
     """
@@ -67,7 +68,7 @@ class ScoreExplanation:
         lines = [self.difference] if self.difference else []
         if not self.effects:
             return [*lines, self.kind] if self.kind == "copy" else lines
-        lines.append(f"{self.start:.2f} to start from; in log-odds:")
+        lines.append(f"start at {self.start:.2f}; then, in log-odds:")
         for group, effect in sorted(self.effects.items(), key=lambda item: -abs(item[1])):
             if abs(effect) >= _SHOWN:
                 less = f" (without it: {self.without(group):.2f})" if effect <= _LOWERED else ""

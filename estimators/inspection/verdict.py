@@ -129,7 +129,7 @@ class Verdict:
         For each member in `words` that was fitted to labels, the line from its similarity to its
         value.
     difference : str
-        In which way the texts differ, and by which words; empty for copies.
+        How the texts differ, and by which words; empty for copies.
     columns : dict of str to (str, str)
         For pairs of records, both cells of each column. `features` then has one entry per column,
         with the effect of all its features; its value is that of the feature in brackets.
@@ -139,8 +139,8 @@ class Verdict:
         effects of groups and `sameness` sum to the log-odds of `probability` minus those of
         `baseline`.
     without : dict of str to float
-        Probability of the pair without the words by which the texts differ; their words are the
-        key. Empty if there are none, or if nothing else is left of a text.
+        Probability of the pair without the words by which the texts differ; these words are the
+        key. Empty if no words differ, or if a text has no other words.
     by_word : list of WordEffect
         What each word adds to the log-odds, measured by leaving it out
         (`estimators.inspection.word_effects`), in the order of the texts. Empty for records and for

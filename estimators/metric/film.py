@@ -59,8 +59,6 @@ class FILM(TripletMetric):
     whitening : float in [0, 1], default=0.75
         Exponent α of the coordinates v σ^(1−α): 1 is the paper's full whitening, 0 keeps the scale
         of the data.
-        Exponent α of the coordinates v σ^(1−α): 1 is the paper's full whitening, 0 keeps the
-        data's own scale.
     solver : {"eigen", "cayley"}, default="eigen"
         "eigen" steps towards the closed form for the currently active anchors as long as the
         objective falls; "cayley" minimises the same objective on the Stiefel manifold, as in the

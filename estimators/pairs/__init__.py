@@ -1,4 +1,4 @@
-"""Judging pairs: the stack, the Pairwise kNN rule, features of pairs, and suggestions."""
+"""Classify pairs: the stack, the Pairwise kNN rule, features of pairs, and pairs to label."""
 
 import lazy_loader
 

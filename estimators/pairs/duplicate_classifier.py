@@ -142,8 +142,8 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         same search then counts ranks up to this number. None adds nothing; "auto" uses 20 texts
         from 2,000 pairs on.
     prior : float, default=None
-        Share of duplicates among the pairs to be scored. Bayes' rule shifts probabilities from
-        `train_prior_` to it. None: no shift.
+        Share of duplicates among the pairs to be scored. Probabilities are shifted from
+        `train_prior_` to this share by Bayes' rule. None: no shift.
     corpus : iterable of str, default=None
         Texts among which ranks are counted, in addition to the training texts. None is *inductive*
         mode: a prediction depends only on its own pair. Texts are *collection* mode: include the
@@ -199,18 +199,18 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     the same text with a typo or another punctuation mark, labelled as duplicates. Together they
     have a hundredth of the weight of the training pairs. If a member's similarity rises, the trees
     never lower the probability; if one text has more numbers, symbols or negations that the other
-    does not have, they never raise it.
+    text lacks, the trees never raise it.
 
-    Log-odds are those of the final model and, with a share λ, those of the general formula
-    (`film.judge.GeneralWeights`), which no label trained; the labels give it an offset and a slope:
-    ``(1 − λ) · stack + λ · general``. For pairs like the training pairs, λ is 0.1 from 2,000
-    training pairs on. Below, it is the largest of 0.7, 0.5, 0.3 and 0.1 whose log loss out of fold
-    is within one standard error of the lowest, so that few labels do little harm. λ rises to 1, as
-    `familiarity` falls to 0. If a class has no two pairs that share no question, no member is
-    fitted and λ is 1. If a member is an encoder that learns nothing, the formula is that with an
-    encoder. If the training texts are sentences and there is a ``neighbourhood``, λ also rises as
-    the density around the encoder's vectors falls from its median in the training pairs, to 1 at
-    the 0.05 quantile.
+    Log-odds are a weighted mean of the log-odds by the final model and by the general formula
+    (`film.judge.GeneralWeights`), which needs no labels; the labels only give the formula an offset
+    and a slope: ``(1 − λ) · stack + λ · general``. For pairs like the training pairs, λ is 0.1 from
+    2,000 training pairs on. Below 2,000 pairs, λ is the largest of 0.7, 0.5, 0.3 and 0.1 whose log
+    loss out of fold is within one standard error of the lowest. λ rises to 1 as `familiarity` falls
+    to 0. If a class does not have two pairs without a common question, no member is fitted and λ is
+    1. If a member is an encoder that learns nothing, the formula also uses this encoder. If, in
+    addition, the training texts are sentences and there is a ``neighbourhood``, λ also rises if the
+    encoder finds few training texts near a pair: from the median density of the training pairs, to
+    1 at the 0.05 quantile.
 
     Examples
     --------
@@ -258,9 +258,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         ----------
         pairs : array-like of str, shape (n_pairs, 2), RecordPairs or wide frame
             Texts; order within a pair does not matter. Records (`RecordPairs`, or a frame that
-            `estimators.inputs.record_pairs` reads) have several columns; the first ones may come
-            from one table and the second ones from another. Members and the general formula read
-            their cells as one text.
+            `estimators.inputs.record_pairs` reads) have several columns; first records may come
+            from one table and second records from another. Members and the general formula read the
+            joined cells of a record as one text.
         y : array-like of shape (n_pairs,)
             Two classes: numbers, the larger for duplicates, or words such as "match" and
             "nonmatch" (`estimators.inputs.duplicate_class`).
@@ -474,8 +474,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Warns
         -----
         UnfamiliarTextsWarning
-            If, of 20 pairs or more, over a quarter have a `familiarity` of 0.5 or less. The general
-            formula then decides, so that the results are scores rather than probabilities.
+            If there are 20 pairs or more, and over a quarter have a `familiarity` of 0.5 or less.
+            The general formula decides about these pairs, so their results are scores rather than
+            probabilities.
         """
         self._check_prior()
         check_is_fitted(self)
@@ -541,7 +542,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return self._label_where(duplicate_column(self.predict_proba(pairs), self) > 0.5)
 
     def explain(self, pairs: Any) -> list[Any]:
-        """Explain pairs by members and features, and by words if a member can.
+        """Explain probabilities by members and features, and by words if possible.
 
         Parameters
         ----------
@@ -805,7 +806,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return float(curve.thresholds[chosen])
 
     def familiarity(self, pairs: Any) -> np.ndarray:
-        """Tell how like the training texts those of pairs are.
+        """Measure how much the texts of pairs are like the training texts.
 
         Parameters
         ----------
@@ -815,16 +816,17 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Returns
         -------
         familiarity : ndarray of float64, shape (n_pairs,)
-            From 0 to 1. At 1 the stack decides, unless an encoder finds few training texts near, at
-            0 the general formula alone. Of pairs like the training pairs, fewer than 5 % have 0.5
-            or less.
+            From 0 to 1. At 1 the stack decides, unless an encoder finds few training texts near. At
+            0 the general formula alone decides. Fewer than 5 % of pairs that are like the training
+            pairs have 0.5 or less.
 
         Notes
         -----
-        It falls from 1 to 0 as the mean rarity of the adjacent words of both texts
-        (`film.judge.AdjacentWords`) rises from the 0.97 to the 0.995 quantile of training pairs,
-        whose linked texts are not counted. Labels play no part. A text of which no word is known
-        makes it 0, as does the empty text. 1 for models of versions without the formula.
+        Familiarity falls from 1 to 0 as the mean rarity of the adjacent words of both texts
+        (`film.judge.AdjacentWords`) rises from the 0.97 to the 0.995 quantile of training pairs.
+        For a training pair, texts that are linked to it are not counted. Labels have no effect. If
+        a text is empty or has no known word, familiarity is 0. Models of versions without the
+        formula return 1.
 
         Examples
         --------
@@ -952,7 +954,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return self
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who may request metadata in `fit`: members that predict pairs, the final model."""
+        """Return the router of metadata of `fit`, for predictors of pairs and the final model."""
         return metadata_router(self, self.members, self.final_estimator)
 
     def _sk_visual_block_(self) -> Any:

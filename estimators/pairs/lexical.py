@@ -50,7 +50,7 @@ class LexicalFeatures(TransformerMixin, BaseEstimator):
 
     Labels are not needed: `fit` counts how rare words are. An unknown word is as rare as the rarest
     known word. Stop words, negation and question words are English. In other languages, these few
-    features say little; the others work.
+    features are of little use; the others work.
 
     Attributes
     ----------

@@ -99,8 +99,9 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     embedder_ : estimator
         Fitted embedder.
     out_of_fold_ranks_ : ndarray of int64, shape (n_pairs, 2)
-        Ranks of the training pairs by embedders that saw none of their questions, up to 1024, or up
-        to a power of two above k if that is larger; enough to choose a smaller k.
+        Ranks of the training pairs by embedders that were not trained on their questions. They are
+        counted up to 1024, or up to a power of two above k if that is larger; this is enough to
+        choose a smaller k.
     inside_rate_, outside_rate_ : float
         Share of duplicates among out-of-fold pairs inside and outside k, smoothed by Laplace's
         rule. `predict_proba` returns these rates.

@@ -116,17 +116,18 @@ def record_duplicates(
 def few_label_duplicates(
     pairs: Any, *, rank: int = 300, random_state: int = 0, **params: Any
 ) -> DuplicateClassifier:
-    """Make a classifier that takes from unlabelled pairs what needs no label.
+    """Make a classifier for few labels, which also learns from unlabelled pairs.
 
-    Rarity of words and a latent semantic space are fitted here, on all pairs, and stay as they
-    are; the labels teach extremely randomised trees alone (Geurts, Ernst and Wehenkel, *Extremely
-    randomized trees*, 2006). A metric or word weights learned from 200 labels do harm. The labels
-    of `suggest_pairs` need no weights: they stand for all pairs as they are.
+    The rarity of words and a latent semantic space are fitted here, on all pairs, and do not change
+    later. The labels train only extremely randomised trees (Geurts, Ernst and Wehenkel, *Extremely
+    randomized trees*, 2006), because a metric or word weights learned from 200 labels make
+    predictions worse. Labels of pairs from `suggest_pairs` need no weights, because these pairs
+    represent all pairs.
 
     Parameters
     ----------
     pairs : array-like of str, shape (n_pairs, 2)
-        Pairs without labels, those to be labelled among them.
+        Pairs without labels, including the pairs to be labelled.
     rank : int, default=300
         Dimensions of the latent semantic space, at most one less than there are words.
     random_state : int, default=0
@@ -142,7 +143,7 @@ def few_label_duplicates(
     Raises
     ------
     TypeError, ValueError
-        If a text is missing, there are fewer than two words, or ``rank`` is no positive integer.
+        If a text is missing, there are fewer than two words, or ``rank`` is not a positive integer.
 
     See Also
     --------

@@ -69,7 +69,7 @@ class RecordFeatures(TransformerMixin, BaseEstimator):
     kinds_ : dict of str to str
         Kind of each column that has a value.
     words_, letters_ : TfidfVectorizer
-        Words, and runs of two to four letters, of the known records.
+        Words, and character n-grams of two to four letters, of the known records.
 
     See Also
     --------
@@ -78,13 +78,14 @@ class RecordFeatures(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Of every column: how many sides are missing; for numbers and dates `number_features`; for others
-    cosines of letters and words, `spelling_features` and `crossing_features`. Of the whole record:
-    both cosines, `leftover_features`, and for both cosines the rank and the margin among the known
-    records (`film.compare.partner_features`): whether each is the best partner of the other. Known
-    are the records that `fit` saw, at most 20,000 of each side, so a pair's features do not depend
-    on other pairs that are scored with it. Partners of a first record are sought among the second
-    records: if they come from two tables, give them in the same order as in `fit`.
+    Features of a column are the number of missing sides; for numbers and dates `number_features`;
+    for other kinds the cosines of character n-grams and of words, `spelling_features` and
+    `crossing_features`. Features of the whole record are both cosines, `leftover_features`, and for
+    both cosines the rank and the margin among the known records (`film.compare.partner_features`),
+    which show whether each record is the best partner of the other. Known records are those of
+    `fit`, at most 20,000 of each side, so the features of a pair do not depend on other pairs in
+    the same call. Partners of a first record are sought among the second records. If the records
+    come from two tables, pass the tables in the same order as in `fit`.
 
     O(n · k) similarities for n distinct records in pairs and k known records.
 

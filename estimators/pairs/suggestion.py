@@ -26,39 +26,38 @@ _SAMPLE = 1000
 def suggest_pairs(
     pairs: Any, n: int, *, labelled: Any = None, y: Any = None, random_state: int = 0
 ) -> NDArray[np.intp]:
-    """Choose the pairs to label next, so that the labelled ones stand for all pairs.
+    """Choose the pairs to label next, so that the labelled pairs represent all pairs.
 
-    On standardised `LexicalFeatures`, pairs are chosen whose plain averages come as close to those
-    of all pairs as they can (kernel herding). Choices depend on texts alone, never on answers, so
-    they bias no probability: fit a classifier to the labels as they are, without weights. Pairs
-    labelled for another reason count as labelled; later choices fill up what they left out.
+    The mean of the standardised `LexicalFeatures` of the chosen pairs is as close as possible to
+    the mean of all pairs (kernel herding). Choices depend only on texts, never on answers. So the
+    labels need no weights, and probabilities stay unbiased. Pairs that you labelled for other
+    reasons count too: later choices make up for what they do not cover.
 
     Parameters
     ----------
     pairs : array-like of str, shape (n_pairs, 2)
         All pairs, labelled or not.
     n : int
-        How many to choose.
+        Number of pairs to choose.
     labelled : array-like of int, shape (n_labelled,), default=None
         Rows of pairs that have been asked. They, and the same pairs in other order or spelling,
         are not suggested again.
     y : array-like of shape (n_labelled,), default=None
-        Their answers, of two classes; None or NaN where the answer was skipped: such a row stands
-        for nothing, another one like it is chosen. None for the whole means all have an answer.
+        Answers for ``labelled``, of two classes; None or NaN for a skipped pair, in place of which
+        a similar pair is chosen. By default, all rows of ``labelled`` count as answered.
     random_state : int, default=0
         Seeds the draw of candidates. The same input gives the same rows.
 
     Returns
     -------
     rows : ndarray of intp, shape (n,)
-        Rows of pairs, in order of choice; fewer, or none, where fewer are left. No pair is there
-        twice, in whatever order or spelling, and two pairs share a text only where there are no
-        others.
+        Rows of pairs, in order of choice; fewer than n if fewer are left. No pair occurs twice, in
+        any order or spelling. Two pairs share a text only if there are no other pairs.
 
     Raises
     ------
     TypeError, ValueError
-        If a text is missing, rows are no integers or out of range, or y does not fit them.
+        If a text is missing, rows are not integers or out of range, or y does not fit them.
 
     See Also
     --------
@@ -67,13 +66,13 @@ def suggest_pairs(
     Notes
     -----
     With the kernel ``k(x, z) = exp(−‖x − z‖ / h)``, h being `BANDWIDTH` times the median distance,
-    and t pairs labelled or chosen already, the next one is the unlabelled
-    ``argmax_x  Σ_z w_z k(x, z) − Σ_{i ≤ t} k(x, x_i) / (t + 1)``, which lowers the distance of the
-    kernel means of chosen pairs and of the pool greedily.
+    and t pairs labelled or chosen already, the next pair is the unlabelled ``argmax_x Σ_z w_z k(x,
+    z) − Σ_{i ≤ t} k(x, x_i) / (t + 1)``. This greedily lowers the distance between the kernel means
+    of the chosen pairs and of the pool.
 
-    From a pool larger than `CANDIDATES`, as many unlabelled pairs are drawn, every one with the
-    same probability. Texts are normalised in O(n_pairs); beside it, time is that of
-    `LexicalFeatures` on candidates and labelled pairs, and of their pairwise distances.
+    From a pool larger than `CANDIDATES`, this many unlabelled pairs are drawn with equal
+    probability. Costs O(n_pairs) to normalise texts, `LexicalFeatures` of candidates and labelled
+    pairs, and their pairwise distances.
 
     References
     ----------

@@ -27,10 +27,10 @@ class SuspiciousLabels:
     suspicions : ndarray of float64, shape (n,)
         Probability that the label is wrong, by the model and by the other labels.
     probabilities : ndarray of float64, shape (n,)
-        Probability of a duplicate, by a model that saw neither of the two texts.
+        Probability of a duplicate, by a model that was trained on neither of the two texts.
     chains : list of list of int
-        Rows of other labels that contradict this one: with it, they say a = b, b = c, ..., a ≠ z.
-        Empty if only the model contradicts it, or if both texts are the same.
+        Rows of other labels that contradict this label: together they mean a = b, b = c, ..., a ≠
+        z. Empty if only the model contradicts the label, or if both texts are the same.
     """
 
     rows: NDArray[np.intp]
@@ -52,7 +52,7 @@ def suspicious_labels(
     pairs : array-like of str, shape (n_pairs, 2)
         Texts.
     y : array-like of shape (n_pairs,)
-        Labels of two classes, the duplicates the higher.
+        Labels of two classes; the higher class means duplicates.
     classifier : DuplicateClassifier, default=None
         An unfitted one; by default that of `fast_duplicates`. A copy is fitted.
     random_state : int, default=0
@@ -61,8 +61,8 @@ def suspicious_labels(
     Returns
     -------
     suspicious : SuspiciousLabels
-        Labels that the model contradicts with confidence, and those that are most in doubt of each
-        group that contradict each other.
+        Labels that the model contradicts with confidence, and the most doubtful label of each group
+        of labels that contradict each other.
 
     Raises
     ------
@@ -71,10 +71,10 @@ def suspicious_labels(
 
     Notes
     -----
-    A label is wrong with the probability q that the model, fitted on pairs without its texts, gives
-    to the other class. `film.pairs.confident_contradictions` says which of these count. If labels
-    e = 1, 2, ... contradict each other (a = b, b = c, a ≠ c), at least one of them is wrong, so the
-    probability of each becomes q_e / (1 − Π (1 − q_i)).
+    A label is wrong with the probability q of the other class, by a model fitted on pairs without
+    its texts. `film.pairs.confident_contradictions` selects the labels that count as contradicted.
+    If labels e = 1, 2, ... contradict each other (a = b, b = c, a ≠ c), at least one of them is
+    wrong, so the probability of each becomes q_e / (1 − Π (1 − q_i)).
 
     Costs one fit, and out-of-fold probabilities, which take about as long.
 

@@ -160,7 +160,7 @@ def _check_weights(part: Any) -> None:
 
 
 def parameters_astray(part: Any) -> tuple[list[str], list[str]]:
-    """Name the parameters that a part of ours lacks, and those that its class does not know."""
+    """Return the parameters that an estimator lacks, and those that its class does not have."""
     kind = type(part)
     if not (isinstance(part, BaseEstimator | BaseCrossValidator) and is_savable(kind)):
         return [], []

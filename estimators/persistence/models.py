@@ -221,10 +221,11 @@ def load_model(
 
     Notes
     -----
-    Trusted are the estimators of this package and their parts, a list of scikit-learn estimators
-    with their parts, plain containers, numbers, arrays, and `film.text.normalize_text`. Each kind
-    of entry has its own list, so that an estimator's name is never called as a function. Indices
-    that compiled code would not check (trees, sparse matrices, splines, vocabularies) are checked.
+    Trusted types are the estimators of this package and their parts, a list of scikit-learn
+    estimators with their parts, plain containers, numbers, arrays, and `film.text.normalize_text`.
+    Each kind of entry has its own list, so that an estimator's name is never called as a function.
+    Indices that compiled code would not check (trees, sparse matrices, splines, vocabularies) are
+    checked.
 
     A trusted model can still make wrong predictions on purpose: loading protects the machine, not
     the results. Reading takes at most 3 times ``max_size`` in memory.

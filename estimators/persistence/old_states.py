@@ -1,4 +1,4 @@
-"""Models saved by earlier versions, brought to the attributes of today."""
+"""Convert models that earlier versions saved to the current attributes."""
 
 from __future__ import annotations
 

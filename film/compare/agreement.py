@@ -1,4 +1,4 @@
-"""How far the values of a column agree, in levels that mean the same in every table."""
+"""Levels of agreement between two cells of a column, which are comparable across tables."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def number_agreement(
     Parameters
     ----------
     first, second : ndarray of float64, shape (n,)
-        Numbers, NaN where a cell is empty or is no number.
+        Numbers, NaN for a cell that is empty or not a number.
     n_missing : ndarray of int, shape (n,)
         Number of NaN, 0 to 2.
     dates : bool

@@ -57,16 +57,16 @@ LEFTOVER_FEATURES = (
 
 
 def comparable_cell(value: str, kind: str) -> str:
-    """Write a cell as it is compared: values of one kind that mean the same become equal.
+    """Normalise a cell, so that values of one kind that mean the same become equal.
 
     Parameters
     ----------
     value : str
         The cell.
     kind : str
-        One of `film.compare.COLUMN_KINDS`. Of a phone the digits count, of a code letters and
-        digits without separators, of a web address what follows its scheme; other cells become
-        lower-case words.
+        One of `film.compare.COLUMN_KINDS`. A phone keeps its digits, a code its letters and digits
+        without separators, a web address the part after its scheme. Other cells become lower-case
+        words.
 
     Examples
     --------
@@ -233,11 +233,11 @@ def leftover_features(first: Sequence[str], second: Sequence[str], rarity: Rarit
     Returns
     -------
     features : ndarray of float64, shape (n_pairs, 13)
-        The columns of `LEFTOVER_FEATURES`, symmetric. *Shared rarity* is the weight of shared words
-        over that of all. *Left over* is the weight of the words that only one record has, the
-        lower and the higher of both records; *rarest* the weight of one word. Codes are words with
-        digits of at least three letters; *codes within words* is the share of codes that the other
-        record has when its spaces are dropped.
+        The columns of `LEFTOVER_FEATURES`, symmetric. *Shared rarity* is the weight of the shared
+        words divided by the weight of all words. *Left over* is the weight of the words that only
+        one record has, the lower and the higher of both records; *rarest* the weight of one word.
+        Codes are words with digits of at least three letters; *codes within words* is the share of
+        codes that the other record has when its spaces are dropped.
 
     Examples
     --------

@@ -56,7 +56,7 @@ Floats = NDArray[np.float64]
 
 
 def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarity) -> Floats:
-    """Compare pairs of texts by what is shared, replaced and turned.
+    """Compare pairs of texts by shared and replaced words, and by changes of meaning.
 
     Parameters
     ----------

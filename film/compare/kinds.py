@@ -113,7 +113,7 @@ def parsed(values: Sequence[str], kind: str, day_first: bool = False) -> NDArray
 def is_day_first(values: Sequence[str]) -> bool:
     """Whether the dates of a column, such as 25/12/2020, begin with the day.
 
-    They do if some first number is above 12 and no second one is; else the month comes first.
+    They do if a first number is above 12 and no second number is; otherwise the month comes first.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def is_day_first(values: Sequence[str]) -> bool:
 
 
 def parsed_share(values: Sequence[str], kind: str) -> float:
-    """Return the share of values that are not missing which fit a kind; 1 if there are none."""
+    """Return the share of the values present that fit a kind; 1 if all values are missing."""
     given = [value for value in values if value.strip()]
     return sum(_fits(kind, value) for value in given) / len(given) if given else 1.0
 

@@ -19,7 +19,7 @@ _JOINING = frozenset("and or with & plus vs versus und oder et ou y o e".split()
 
 
 def sides_differ(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Return whether two texts with the same words put some of them on other sides.
+    """Return whether two texts have the same words in an order that changes the meaning.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ def partner_features(
     names: NDArray[np.int64],
     known_names: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Compare a pair with the pairs of its first record and all known second records.
+    """Compare a pair with all pairs of its first record and a known second record.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def is_stop_word(word: str) -> bool:
 
 
 def record_share(number_share: Any) -> Any:
-    """Return how much a table is one of records, 0 to 1, and not of sentences.
+    """Return from 0 to 1 how much a table consists of records instead of sentences.
 
     Parameters
     ----------
@@ -81,11 +81,12 @@ class WordRarity:
 
     Notes
     -----
-    The weight of a word is log((n + m + 1) / (df + m·p + 1)): n texts, df of them with the word,
-    and m = 500 further texts in general English, a share p of which has the word. So the weights
-    of a small table are close to those of general English. In sentences, no word weighs more than
-    log(150): a name says no more than another rare word does. In records (`record_share`), rare
-    words are codes, and their weights have no limit. Stop words and polite words count a quarter.
+    The weight of a word is log((n + m + 1) / (df + m·p + 1)): n is the number of texts and df the
+    number of texts with the word. m = 500 texts of general English are added, and a share p of them
+    has the word. So the weights of a small table are close to those of general English. In
+    sentences, no word weighs more than log(150), so a name counts no more than any other rare word.
+    In records (`record_share`), rare words are codes, and their weights have no limit. Stop words
+    and polite words count a quarter.
 
     Examples
     --------
@@ -216,5 +217,5 @@ def most_edits(
 
 
 def american(word: str) -> str:
-    """Return the American spelling of a British word, as far as a few rules go."""
+    """Return the American spelling of a British word, by a few rules."""
     return _BRITISH.sub(lambda match: _AMERICAN[match.lastindex or 0], word)

@@ -1,4 +1,4 @@
-"""Similarity from contexts: two sentences are similar where the same contexts can hold them."""
+"""Similarity from contexts: two sentences are similar if they fit the same contexts."""
 
 import lazy_loader
 

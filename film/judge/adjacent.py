@@ -64,8 +64,8 @@ class AdjacentWords:
         texts : sequence of sequence of str
             Tokens of n texts.
         groups : array-like of int, shape (n,), optional
-            Groups of the texts, if they are the collection itself: texts of the own group that have
-            the pair are not counted, neither for the pair nor for its words.
+            Groups of the texts, if they are the collection itself. Texts of the same group that
+            have the pair are not counted, neither for the pair nor for its words.
 
         Returns
         -------
@@ -77,8 +77,8 @@ class AdjacentWords:
 
         Notes
         -----
-        O(n log n) in the number of words. Not weighed by the rarity of words: a kind of text shows
-        in the order of its frequent words too.
+        O(n log n) in the number of words. Pairs of words have equal weights, because the order of
+        frequent words is also typical of a kind of text.
         """
         pairs, owners = self._pairs_of(texts)
         ends = np.stack(np.divmod(pairs, len(self._n_with)))

@@ -29,8 +29,8 @@ def one_to_one(
     chosen : ndarray of bool, shape (n,)
         Whether each pair is chosen.
     n_ties : int
-        Number of chosen pairs that share a row with another pair of the same score: the data
-        do not say which of them is right.
+        Number of chosen pairs that share a row with another pair of the same score; the choice
+        between them is arbitrary.
 
     Notes
     -----

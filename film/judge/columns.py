@@ -1,4 +1,4 @@
-"""What the agreement of each column says, learned from the pairs of a table without labels."""
+"""Weights of the agreement in each column, learned from the pairs of a table without labels."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ColumnWeights:
 
 
 def fit_column_weights(levels: NDArray[np.intp], chances: Floats) -> ColumnWeights:
-    """Learn what the agreement of each column says about chances that come from other evidence.
+    """Learn weights of agreement by column, given probabilities of duplicates from other evidence.
 
     Parameters
     ----------
@@ -83,11 +83,12 @@ def fit_column_weights(levels: NDArray[np.intp], chances: Floats) -> ColumnWeigh
     -----
     One step of the EM algorithm of Fellegi and Sunter's model (Winkler, 1988): the weight of a
     level is log m / u, where m is its share among duplicates and u that among other pairs, both
-    counted by chances, so uncertain chances draw it to 0. Among levels of equal information,
-    weights do not fall as the similarity rises. Columns depend on each other, so the sum of weights
-    is calibrated: evidence b is replaced by a + s b, 0 <= s <= 1, of the highest likelihood of the
-    chances, and the log-odds of their mean are subtracted. Further steps of EM drift away: they
-    take any common cause of agreement, such as the same artist, for identity.
+    counted by probabilities, so uncertain probabilities shrink it to 0. Among levels of equal
+    information, weights do not fall as the similarity rises. Columns depend on each other, so the
+    sum of weights is calibrated: evidence b is replaced by a + s b, 0 <= s <= 1, of the highest
+    likelihood of the chances, and the log-odds of their mean are subtracted. Further EM steps make
+    the weights worse, because any common cause of agreement, such as the same artist, then counts
+    as identity.
 
     O(n · n_columns).
 
@@ -161,8 +162,8 @@ def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> Colu
 
     Notes
     -----
-    Records of people with many columns are of this kind. A person may have ten rows there, so ranks
-    among neighbours, and with them the general formula, mislead. The log-odds are multiplied by
+    One example is records of people with many columns. If a person has ten rows, ranks among
+    neighbours, and with them the general formula, are misleading. The log-odds are multiplied by
     0.3, as columns depend on each other.
 
     Examples
@@ -232,7 +233,7 @@ def log_odds_with_columns(
     Returns
     -------
     log_odds : ndarray of float64, shape (n,)
-        0.7 times the sum, as both look at the same cells; or those of the columns alone.
+        0.7 times the sum, because both use the same cells; or the log-odds of the columns alone.
 
     Examples
     --------

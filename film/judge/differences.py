@@ -1,4 +1,4 @@
-"""A line on what sets two texts apart."""
+"""Describe in one line how two texts differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARKS = ".,;:!?\"'()[]{}"
 
 
 def describe_differences(first: Sequence[str], second: Sequence[str]) -> list[str]:
-    """Say in which way the texts of each pair differ, and by which words.
+    """Describe how the texts of each pair differ, and by which words.
 
     Parameters
     ----------
@@ -61,9 +61,10 @@ def without_differences(a: str, b: str) -> tuple[str, str, str]:
     Returns
     -------
     a, b : str
-        What is left of them; as given if nothing differs, or if nothing would be left of a text.
+        The texts without these words; unchanged if nothing differs, or if a text would become
+        empty.
     words : str
-        The words left out, and an empty string if there are none.
+        The words left out; an empty string if no word was left out.
 
     Examples
     --------

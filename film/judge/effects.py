@@ -41,7 +41,7 @@ def general_effects(
     Returns
     -------
     start : float
-        Log-odds of a pair of which nothing is known: the intercept.
+        The intercept: log-odds of a pair without any evidence.
     effects : ndarray of float64, shape (n, 5)
         What each group of `EVIDENCE` adds: *wording* is what words are shared, replaced and
         misspelt; *numbers and codes* whether they are shared, missing or differ, with units;

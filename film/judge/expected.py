@@ -61,7 +61,7 @@ fits exactly."""
 
 @dataclass(frozen=True, eq=False)
 class ExpectedPrecision:
-    """Precision and recall to expect from each threshold.
+    """Estimated precision and recall by threshold.
 
     Attributes
     ----------
@@ -74,11 +74,12 @@ class ExpectedPrecision:
     precision_interval : ndarray of float64, shape (n, 2)
         Its 90 % interval.
     recall : ndarray of float64, shape (n,)
-        Expected share of the duplicates that they hold, of all that are among the given pairs.
+        Expected share of these pairs' duplicates in all duplicates among the given pairs.
     recall_interval : ndarray of float64, shape (n, 2)
         Its 90 % interval.
     f1 : ndarray of float64, shape (n,)
-        Expected F1, with a few duplicates per hundred rows added to those found, listed and sought.
+        Expected F1, with a few duplicates per hundred rows added to true positives, listed pairs
+        and all duplicates.
     """
 
     thresholds: Floats
@@ -168,9 +169,9 @@ def expected_precision(
     Notes
     -----
     Pairs are put into rounds: first the best partner of each row, then the best of the other pairs,
-    and so on (`matching_rounds`). If a row has one duplicate, its pairs of later rounds are none,
-    and they show how high such pairs score in this table. So the counts of scores in round k are
-    modelled as
+    and so on (`matching_rounds`). If a row has one duplicate, its pairs of later rounds are not
+    duplicates, and show how high non-duplicates score in this table. So the counts of scores in
+    round k are modelled as
 
         exp(g(x) + c_k + s log(k + 1) x) · (1 + exp(b (x − t)) r^k),
 
@@ -179,10 +180,10 @@ def expected_precision(
     the duplicates: t is where the odds are even, b is their slope, and r is near 0 where duplicates
     come in pairs and 1 where they come in large groups. Each (t, b, r) on a grid is weighed by the
     penalised likelihood of the counts (quasi-Poisson, Laplace's approximation) and by what is usual
-    in other tables. With a weight of `FALLBACK`, the counts are ignored, so that a table unlike the
-    model is cut where others are. Between two tables, a row has one partner or none: the more
-    duplicates a case expects per row of the smaller table, the less likely it is. F1 has some
-    duplicates added to all its counts, so that few pairs of a table without duplicates are listed.
+    in other tables. With a weight of `FALLBACK`, the counts are ignored, so a table that does not
+    fit the model gets a usual threshold. Between two tables, a row has at most one partner, so
+    cases with many duplicates per row of the smaller table are less likely. Some duplicates are
+    added to all counts in F1, so that few pairs of a table without duplicates are listed.
 
     O(n log n), and about 0.2 s for the grid.
 
@@ -224,9 +225,9 @@ def chances_by_case(
         Number of the cell of each pair. All pairs of a cell are of one round, and have scores
         between the same two of 0, 0.01, …, 1.
     chances : ndarray of float64, shape (n_cases, n_cells)
-        Share of duplicates in each cell, by every relation of scores to duplicates that is weighed.
+        Share of duplicates in each cell, for each model of how scores relate to duplicates.
     weights : ndarray of float64, shape (n_cases,)
-        Weights of these relations; they sum to 1.
+        Weights of these models; they sum to 1.
     """
     x, rounds = _placed(pairs, scores)
     kept = x >= _EDGES[0]

@@ -90,7 +90,8 @@ class GeneralWeights:
     weights : ndarray of float64, shape (n_features,)
         Of `GENERAL_FEATURES` or `MEANING_FEATURES`.
     intercept : float
-        Set by hand, so that 0 is a fair threshold for one table; the best one differs by table.
+        Set by hand, so that 0 is a reasonable threshold; the best threshold differs from table to
+        table.
     """
 
     weights: Floats
@@ -130,8 +131,8 @@ def general_log_odds(
     pairs, cosines, near, number_share
         As in `general_features`.
     meanings : ndarray of float64, shape (n,), optional
-        From `centred_cosines`. The more a table consists of sentences, the more the weights of
-        `MEANING_FEATURES` count.
+        From `centred_cosines`. The weights of `MEANING_FEATURES` count in tables of sentences, and
+        less in tables of records.
     """
     odds = general_weights().log_odds(general_features(pairs, cosines, near, number_share))
     if meanings is None:
@@ -154,7 +155,7 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
         Ranks and margins from `neighbour_features`.
     number_share : float
         Share of numbers and codes among the words of the table. In tables of records
-        (`film.compare.record_share`), a differing number says less, and neighbours say more.
+        (`film.compare.record_share`), a different number counts less, and neighbours count more.
 
     Returns
     -------
@@ -224,8 +225,8 @@ def fit_general(
     Parameters
     ----------
     sets : sequence of (features, labels, sample weights)
-        Each set has an intercept of its own: its share of duplicates and how hard they are to tell
-        say nothing about other sets.
+        Each set has its own intercept, because the share of duplicates and their difficulty differ
+        between sets.
     names : mapping of str to int
         `GENERAL_FEATURES` or `MEANING_FEATURES`, whichever the features are.
     penalty : float
@@ -269,7 +270,7 @@ def fit_general(
 
 
 def pair_kinds(pairs: Floats) -> NDArray[np.object_]:
-    """Name what sets the texts of each pair apart.
+    """Return how the texts of each pair differ.
 
     Parameters
     ----------
@@ -281,8 +282,8 @@ def pair_kinds(pairs: Floats) -> NDArray[np.object_]:
     kinds : ndarray of object, shape (n,)
         "differs in" a number, code, unit, negation, opposite, choice (a colour, a day) or order:
         the first that holds, and only if at least two thirds of the weight of the longer text is
-        shared. "spelling" if all words match, but for
-        frequent words that only one text has. Otherwise "similar".
+        shared. "spelling" if all words match, except frequent words that only one text has.
+        Otherwise "similar".
     """
     column = dict(zip(PAIR_FEATURES, pairs.T, strict=True))
     kinds = np.full(len(pairs), "similar", dtype=object)

@@ -72,7 +72,7 @@ def base_cosine(vectors: Any) -> float:
 
 
 def centred_cosines(cosines: NDArray[np.float64], base: float) -> NDArray[np.float64]:
-    """Return where cosines lie between that of unrelated texts, 0, and that of equal ones, 1.
+    """Rescale cosines, so that unrelated texts have about 0 and equal texts 1.
 
     Encoders differ in the cosine of unrelated texts: it is near 0 for some and near 1 for others.
     The result does not change if all cosines c of an encoder become a + (1 − a) c.

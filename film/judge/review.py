@@ -95,8 +95,8 @@ class Review:
     Attributes
     ----------
     strata : ndarray of int, shape (n,)
-        Stratum of each pair, by the chance of a duplicate to expect without labels, highest first;
-        those of listed pairs come first.
+        Stratum of each pair, by the expected probability of a duplicate, highest first; strata of
+        listed pairs come first.
     sizes : ndarray of int, shape (n_strata,)
         Number of pairs in each stratum.
     n_listed : int
@@ -105,16 +105,16 @@ class Review:
     Notes
     -----
     In stratum h with N_h pairs, the first n_h pairs of the order are a simple random sample: each
-    is included with probability n_h / N_h. A pair that was answered although an earlier one of its
-    stratum was not asked is no part of the sample: it counts for itself alone. So answers that were
-    given for another reason, or for another threshold, bias nothing.
+    is included with probability n_h / N_h. An answer to a pair is not part of the sample if an
+    earlier pair of its stratum was not asked; it then counts only for its own pair. So answers that
+    were given for other reasons, or for another threshold, cause no bias.
 
-    The log-odds of p_h, the share of duplicates in a stratum, are those of a relation of scores to
-    duplicates, as `film.judge.expected_precision` weighs them without labels, drawn towards ±1,
-    plus a deviation with a mixture of t distributions. Relations are weighed again by the answers,
-    and where the scores mislead, each stratum is what its answers say. The pairs without an answer
-    are binomial. Intervals are the shortest that hold 95 % of 4,000 draws. Their coverage is
-    measured in ``benchmarks/review.py``.
+    p_h is the share of duplicates in a stratum. Its log-odds come from one of the models of
+    `film.judge.expected_precision`, shrunk towards ±1, plus a deviation with a mixture of t
+    distributions. The answers update the weights of these models. If the scores are misleading,
+    each stratum is estimated from its answers. The pairs without an answer are binomial. Intervals
+    are the shortest that hold 95 % of 4,000 draws. Their coverage is measured in
+    ``benchmarks/review.py``.
 
     O(n log n) to begin with. Questions and estimates take the same time, whatever n.
 
@@ -181,7 +181,7 @@ class Review:
         Parameters
         ----------
         answers : dict of int to bool or None
-            Rows that were asked, and whether they are duplicates; None where nobody could tell.
+            Rows that were asked, and whether they are duplicates; None for skipped rows.
         """
         return self._summary(self._counts(answers))
 
@@ -222,13 +222,13 @@ class Review:
         n : int, default=1
             Number of rows.
         precision : float, optional
-            If it is this precision that is to be shown, most questions are about listed pairs.
+            Precision to show. If given, most questions are about listed pairs.
 
         Notes
         -----
-        Each listed stratum is asked about once, the likeliest first, then each other one. Then the
-        stratum comes whose answer lowers the variance of the estimate most: that of precision and
-        that of recall by turns.
+        First comes one question for each listed stratum, the likeliest first, and then one for each
+        other stratum. After that, the next stratum is the one whose answer lowers the variance of
+        the estimate most, of precision and of recall in turns.
         """
         counts = self._counts(answers)
         places = self._allocation(counts, self._draws(counts), n, precision)
@@ -242,7 +242,7 @@ class Review:
     def state(
         self, answers: Answers, precision: float
     ) -> Literal["shown", "open", "refuted", "far"]:
-        """Say whether answers show that the listed pairs have a precision.
+        """Return whether the answers show that the listed pairs have a precision.
 
         Parameters
         ----------

@@ -172,8 +172,8 @@ def calibration_interval(
     exceeds the true error. Plain quantiles are therefore biased twice; for a well calibrated model
     they may exclude even θ. Reflection at θ removes the bias once. With thousands of rows, the
     intervals contain the true error nearly as often as ``confidence``. If the true error is 0, the
-    low end is 0 in about half of the intervals and small in the others; a small low end is no proof
-    of an error.
+    low end is 0 in about half of the intervals and small in the others; a small low end does not
+    prove an error.
 
     O(n log n + n_boot n).
 
@@ -236,7 +236,7 @@ def calibration_band(
     Returns
     -------
     low, high : float
-        An error inside the band is no evidence of bad calibration.
+        An error inside the band is not evidence of bad calibration.
 
     Raises
     ------

@@ -29,8 +29,8 @@ def confident_contradictions(y: ArrayLike, probabilities: ArrayLike) -> NDArray[
     Returns
     -------
     contradicted : ndarray of bool, shape (n,)
-        Whether the other class is likelier than the label, and at least as likely as it is on
-        average among the samples that are labelled with it.
+        Whether the other class is likelier than the label, and at least as likely as on average
+        among samples labelled with it.
 
     References
     ----------

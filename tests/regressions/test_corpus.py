@@ -750,7 +750,7 @@ def test_10_the_terminal_and_the_page_count_the_same(shop, tmp_path):
     _, new = shop
     page = tmp_path / "page.html"
     _, _, err = film("duplicates", new, "--groups", "--threshold", 0.2, "-o", "-", "--html", page)
-    assert "of 4 rows repeat another" in err
+    assert "of 4 rows are duplicates of an earlier row" in err
     assert '"n_rows":4' in page.read_text(encoding="utf-8")
 
 

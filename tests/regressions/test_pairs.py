@@ -551,7 +551,7 @@ def test_08_evaluate_counts_every_text_of_the_training(shelf):
     frame = pd.DataFrame(PAIRS[:200], columns=["question1", "question2"])
     frame.assign(is_duplicate=Y[:200]).to_csv(shelf / "seen.csv", index=False)
     ran = evaluate(shelf, pairs="seen.csv")
-    assert "warning: 200 of 200 pairs hold a question that the model was trained on" in ran.err
+    assert "warning: 200 of 200 pairs contain a text of the training data" in ran.err
     assert "warning" not in evaluate(shelf).err
 
 

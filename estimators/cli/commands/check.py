@@ -40,9 +40,14 @@ COLUMNS = ["line", "label", "probability", "suspicion", "contradicted_by", "text
 @pair_options
 @label_option
 @click.option(
-    "-n", "n", type=click.IntRange(1), default=200, show_default=True, help="Most labels to list."
+    "-n",
+    "n",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    help=("Maximum number of labels to list."),
 )
-@html_option("Write a page for reading. Add --out to write the table too.")
+@html_option("Write the list as a page. Add --out to write the table too.")
 @out_option
 @format_option
 @seed_option
@@ -61,9 +66,9 @@ def check(
 ) -> None:
     """List the labels of a table of PAIRS that are probably wrong, the most suspicious first.
 
-    A label is suspicious if a model that was trained without both texts contradicts it with
-    confidence, or if other labels contradict it: a = b and b = c, but a is not c. Of such labels,
-    the most doubtful one is listed, with the lines of the others.
+    A label is suspicious if a confident prediction contradicts it, by a model that was trained
+    without both texts. It is also suspicious if other labels contradict it: a = b and b = c, but a
+    is not c. Then the most doubtful one of these labels is listed, with the lines of the others.
     """
     if html == "-":
         raise click.UsageError("--html - : a page cannot be written to standard output")

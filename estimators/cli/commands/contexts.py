@@ -51,7 +51,7 @@ from estimators.cli.options import FILE, FOLDER, FiniteRange, device_option, see
 @click.option(
     "--encoding",
     metavar="NAME",
-    help="Encoding of the files. Default: UTF-8. With another, each file is read at once.",
+    help="Encoding of the files. Default: UTF-8.",
 )
 @seed_option
 @device_option
@@ -69,14 +69,14 @@ def contexts(
     """Learn from documents, without labels, which sentences fit the same contexts.
 
     DOCS are Markdown and text files, or folders of them. Two sentences have a similar meaning if
-    they fit into the same contexts. Use the FOLDER in film score and film explain, or in film
-    harvest to make training pairs for a faster model.
+    they fit into the same contexts. Use the folder of the model in film score and film explain, or
+    in film harvest to make training pairs for a faster model.
     """
     for path in docs:
         if not os.path.exists(path):
             raise click.UsageError(f"DOCS {path}: there is no such file or folder")
     if os.path.exists(model) and (not os.path.isdir(model) or os.listdir(model)):
-        raise click.UsageError(f"--model {model} is there already; give a new folder")
+        raise click.UsageError(f"--model {model} already exists; give a new folder")
     # Loaded here: torch takes a second.
     from estimators.contexts import ContextModel
     from film.contexts import read_documents

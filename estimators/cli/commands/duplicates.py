@@ -90,8 +90,8 @@ class _NumberOr(click.ParamType):
 @click.argument("table", type=FILE, metavar="TABLE")
 @text_option
 @compare_option(
-    "A column to compare by itself, in place of --text. OTHER is its name in the table of "
-    "--against. Without a column text, question or body: all columns but ids.",
+    "Compare this column by itself, in place of --text. OTHER is its name in the table of "
+    "--against. Default: if no column is named text, question or body, all columns except ids.",
     "COLUMN[=OTHER][:KIND]",
 )
 @id_option("Column of row ids. Default: id if the table has it, else row numbers from 1.")
@@ -105,7 +105,10 @@ class _NumberOr(click.ParamType):
 @click.option(
     "--one-to-one",
     is_flag=True,
-    help="With --against: report at most one pair of each row, those of the highest total score.",
+    help=(
+        "With --against: report at most one pair per row, and choose the pairs with the highest "
+        "total score."
+    ),
 )
 @click.option(
     "--save",
@@ -140,8 +143,10 @@ class _NumberOr(click.ParamType):
 @click.option(
     "--merge-differing",
     is_flag=True,
-    help="With --keep or --golden: also treat rows as duplicates that differ in a number, code, "
-    "unit, negation, opposite, choice or order.",
+    help=(
+        "With --keep or --golden: rows that differ in a number, code, unit, negation, opposite, "
+        "choice or order are duplicates too."
+    ),
 )
 @click.option(
     "--mapping",
@@ -154,9 +159,11 @@ class _NumberOr(click.ParamType):
     "--golden",
     type=FILE,
     metavar="FILE",
-    help="Write TABLE with one row per group: the most frequent value of each column, or else the "
-    f"longest, and the ids of the rows that it comes from, in a column {SOURCES}. Add --out to "
-    "write the groups too.",
+    help=(
+        "Write TABLE with one row per group: the most frequent value of each column; if several "
+        f"are equally frequent, the longest. The column {SOURCES} has the ids of the merged "
+        "rows. Add --out to write the groups too."
+    ),
 )
 @model_option("A model file. Scores are then probabilities.", required=False)
 @click.option(
@@ -164,20 +171,25 @@ class _NumberOr(click.ParamType):
     type=_NumberOr(POSITIVE_SHARE, "SCORE", "auto"),
     default="auto",
     show_default=True,
-    help="Lowest score. auto estimates precision and recall from the scores of this table, and "
-    f"takes the threshold of the best F1; with a --model, it is {USUAL_THRESHOLD}.",
+    help=(
+        "Lowest score. auto estimates precision and recall from the scores of this table, and "
+        f"uses the threshold with the best F1; with --model, it is {USUAL_THRESHOLD}."
+    ),
 )
 @click.option(
     "--precision",
     type=PRIOR,
-    help="Choose the lowest threshold whose precision is at least this with 95 % confidence, as "
-    "measured by the model out of fold, or without a model as estimated from the scores.",
+    help=(
+        "Choose the lowest threshold whose precision is at least this with 95 % confidence. "
+        "With a model, precision is measured out of fold; without a model, it is estimated from "
+        "the scores."
+    ),
 )
 @click.option(
     "-b",
     "--budget",
     type=click.IntRange(1),
-    help="Report this many best pairs instead of using a threshold.",
+    help="Report this many pairs with the highest scores, instead of a threshold.",
 )
 @click.option(
     "--groups/--pairs",
@@ -188,12 +200,14 @@ class _NumberOr(click.ParamType):
 @click.option(
     "--linkage",
     type=click.Choice(["average", "complete"]),
-    help="How groups merge: by the mean score of the pairs between them, or by the lowest. "
-    "Default: average.",
+    help=(
+        "Merge two groups by the mean score of the pairs between them (average), or by the "
+        "lowest (complete). Default: average."
+    ),
 )
 @prior_option(
-    "Share of duplicates among the candidate pairs, or estimate. Corrects the probabilities. "
-    "Default: no correction.",
+    "Share of duplicates among the candidate pairs, or the word estimate. Probabilities are "
+    "corrected for this share. Default: no correction.",
     type=_NumberOr(PRIOR, "SHARE", "estimate"),
 )
 @click.option(
@@ -201,8 +215,10 @@ class _NumberOr(click.ParamType):
     type=click.Choice(["auto", "exact", "approximate"]),
     default="auto",
     show_default=True,
-    help="How to search for neighbours. auto is exact for small tables, with an encoder up to "
-    f"{EXACT_LIMIT:,} different texts.",
+    help=(
+        "How to search for neighbours. auto is exact for small tables; with an encoder, up to "
+        f"{EXACT_LIMIT:,} different texts."
+    ),
 )
 @compared_by_option
 @out_option
@@ -214,12 +230,12 @@ class _NumberOr(click.ParamType):
 def duplicates(**given: Any) -> None:
     """Find rows of a TABLE that mean the same, without labels or with a model of film train.
 
-    Pairs are a table of id1, id2, score, kind, text1, text2; of records compared by column, it has
-    left_name, right_name and so on in place of the texts. The kind is copy (equal but for case,
-    white space and Unicode form), spelling (equal but for spelling and format), similar, or what
-    little differs: "differs in" number, code, unit, negation, opposite, choice (such as a colour)
-    or order. Groups are a table of group, id, score (of the last merge), weakest (score of its
-    weakest pair) and the columns of TABLE.
+    The table of pairs has the columns id1, id2, score, kind, text1 and text2. Records that are
+    compared by column have left_name, right_name and so on in place of the texts. The kind is copy
+    (equal except for case, white space and Unicode form), spelling (equal except for spelling and
+    format), similar, or "differs in" number, code, unit, negation, opposite, choice (such as a
+    colour) or order. The table of groups has the columns group, id, score (of the last merge),
+    weakest (score of the weakest pair) and the columns of TABLE.
     """
     options = SimpleNamespace(**given)
     collection = _checked_collection(options)
@@ -374,8 +390,8 @@ def _differing(finder: Any, lowest: float | None, must: list[Any]) -> list[Any]:
     pairs = [(a, b) for a, b in found.ids[differs].tolist() if frozenset((a, b)) not in linked]
     if pairs:
         note(
-            f"{len(pairs)} pairs differ in a number, code, negation or the like; their rows stay "
-            "(--merge-differing treats them as duplicates)"
+            f"{len(pairs)} pairs differ in a number, code, negation or the like, so their rows "
+            "stay; --merge-differing treats them as duplicates"
         )
     return pairs
 
@@ -488,14 +504,14 @@ def _note_on_texts(finder: Any) -> None:
 
 def _note_on(found: Any, lowest: float, n_rows: int) -> None:
     text = f"{len(found)} {'groups' if hasattr(found, 'groups') else 'pairs'}"
-    text += f" by {found.score_name} from {lowest:g}"
+    text += f" with a {found.score_name} of {lowest:g} or more"
     if found.prior is not None:
         text += f", at a share of {found.prior:.2%} duplicates among candidates"
     if found.index != "exact":
-        text += f"; neighbours by {found.index}, which found {found.recall:.1%} of them"
+        text += f"; the {found.index} search found {found.recall:.1%} of the nearest neighbours"
     if hasattr(found, "groups"):
         n_duplicates = sum(group.size - 1 for group in found)
-        text += f"; {n_duplicates} of {n_rows} rows repeat another"
+        text += f"; {n_duplicates} of {n_rows} rows are duplicates of an earlier row"
     note(text)
     if found.n_cut:
         note(
@@ -505,6 +521,6 @@ def _note_on(found: Any, lowest: float, n_rows: int) -> None:
         )
     if getattr(found, "n_ties", 0):
         note(
-            f"{found.n_ties} pairs share a row with another pair of the same score; "
-            "which of them is right cannot be told"
+            f"{found.n_ties} pairs share a row with another pair of the same score; the choice "
+            "between them is arbitrary"
         )

@@ -51,14 +51,16 @@ IMAGES = (".png", ".svg", ".pdf")
 @label_option
 @model_option()
 @prior_option(
-    "Share of duplicates where you will use the model. Reports log loss and thresholds for this "
+    "Share of duplicates that you expect in new data. Reports log loss and thresholds for this "
     "share. Default: thresholds are for the share in PAIRS."
 )
 @click.option(
     "--precision",
     type=PRIOR,
-    help="Suggest the lowest threshold that keeps at least this precision, by the low end of its "
-    "95 % interval.",
+    help=(
+        "Suggest the lowest threshold whose precision is at least this, at the lower end of its "
+        "95 % interval."
+    ),
 )
 @html_option(
     "Draw precision and recall by threshold, and calibration: a page, or an image if FILE "
@@ -150,6 +152,6 @@ def _note_on_known(classifier: Any, pairs: np.ndarray) -> None:
     seen = int(classifier.trained_on(pairs).sum())
     if seen:
         note(
-            f"warning: {seen} of {len(pairs)} pairs hold a question that the model was trained "
-            "on, which inflates these figures; evaluate on pairs with other questions"
+            f"warning: {seen} of {len(pairs)} pairs contain a text of the training data, which "
+            "makes these figures too good; evaluate on other texts"
         )

@@ -55,8 +55,8 @@ PAGE_PAIRS = 1000
 @record_options
 @compare_pairs_option
 @model_option(
-    "A model file of film train, or the folder of a model that gives similarities. Default: the "
-    "general score, which needs no labels.",
+    "A model file of film train, or the folder of a model of similarity. Default: the general "
+    "score, which needs no labels.",
     required=False,
 )
 @compared_by_option
@@ -89,18 +89,18 @@ def explain(
 ) -> None:
     """Explain the score of each of PAIRS: how the texts differ, and what adds to the score.
 
-    Without a model, the texts of all pairs are compared as one table, as by film score. The
-    log-odds of the score are the sum of what wording, meaning (with --encoder), numbers and codes,
-    negation and order, the neighbours in the table, and each column of records add.
+    Without a model, the texts of all pairs are compared as one table, as in film score. The
+    log-odds of the score are a sum of effects: of wording, meaning (with --encoder), numbers and
+    codes, negation and order, the neighbours in the table, and each column of records.
 
-    With a model file, an explanation starts from a typical pair, whose inputs have the medians of
-    the training pairs. It then sets one group of inputs after the other to the values of this pair,
-    the strongest first, until it reaches the probability of this pair. Long texts show only the
-    word pairs that contribute most, and their share of the whole.
+    With a model file, an explanation starts from a typical pair (the median of every input) and
+    ends at this pair. Each step sets one group of inputs to the values of this pair, the strongest
+    group first. For long texts, only the word pairs that contribute most are shown, with their
+    share of the sum.
 
-    For the folder of a ContextModel, it shows the contexts with the largest weights: the sentences
-    around a gap, the scores of both texts in that gap, and the terms of each score. For a
-    surrogate, it shows tokens.
+    With the folder of a ContextModel, an explanation shows the contexts that contribute most: the
+    sentences around a gap, the scores of both texts in that gap, and the terms of each score. With
+    a surrogate, it shows tokens.
     """
     if (pairs is None) == (text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")

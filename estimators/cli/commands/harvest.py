@@ -87,7 +87,7 @@ def harvest(
     device: str | None,
     encoding: str | None,
 ) -> None:
-    """Pair the texts of a table of SENTENCES, and score each pair by the contexts of both.
+    """Form pairs of the texts in a table of SENTENCES, and score each pair by contexts.
 
     The pairs cover the whole range of similarity. 98 % are for training, 1 % for dev and 1 % for
     test; these splits share no sentence. If interrupted, the same command continues.
@@ -120,5 +120,7 @@ def harvest(
         random_state=seed,
         verbose=verbosity(),
     )
-    more = " The time is over: run the same command to go on." if done.stopped == "time" else ""
+    more = (
+        " --seconds are over: run the same command to continue." if done.stopped == "time" else ""
+    )
     note(f"{out} holds {done.n_pairs:,} pairs, {done.n_new:,} of them new.{more}")

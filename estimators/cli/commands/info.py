@@ -28,8 +28,8 @@ from film import __version__
 def info(model: str, out: str | None, form: str) -> None:
     """Show the kind, training data and quality of a MODEL file or folder.
 
-    film train measured the out-of-fold figures on questions that the model had not seen. To measure
-    on your own pairs, use film evaluate.
+    The out-of-fold figures are those of film train, on texts that the model was not trained on. To
+    measure the model on other pairs, use film evaluate.
     """
     check_places({"--out": out}, [model])
     from estimators.persistence import read_metadata

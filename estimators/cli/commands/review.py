@@ -57,8 +57,9 @@ _CHOICES = "y (same), n (different), s (skip: can't tell), u (undo the last answ
 @pair_options
 @record_options
 @compare_option(
-    "A column to compare by itself, in place of --text; of pairs of records, without its side. A "
-    "table without a column text, question or body is compared by all columns but ids."
+    "Compare this column by itself, in place of --text; for pairs of records, give the name "
+    "without its side. Default: if no column is named text, question or body, all columns except "
+    "ids."
 )
 @click.option(
     "--labels",
@@ -68,27 +69,37 @@ _CHOICES = "y (same), n (different), s (skip: can't tell), u (undo the last answ
     help="Where answers are saved: .csv, .tsv or .jsonl with text1, text2, label. Records have "
     "left_name, right_name and so on in place of texts.",
 )
-@model_option(f"Where a model is saved, refitted every {BATCH} answers.", required=False)
+@model_option(f"Fit a model after every {BATCH} answers, and save it here.", required=False)
 @click.option(
-    "-n", "n", type=click.IntRange(1), default=20, show_default=True, help="Pairs to ask now."
+    "-n",
+    "n",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help=("Number of questions in this session."),
 )
 @click.option(
     "--threshold",
     type=FiniteRange(0, 1, min_open=True),
     metavar="SCORE",
-    help="Score from which pairs are listed. Default: that of the best F1 to expect, or of "
-    "--precision.",
+    help=(
+        "Lowest score of a duplicate. Default: the threshold with the best estimated F1, or the "
+        "threshold for --precision."
+    ),
 )
 @click.option(
     "--precision",
     type=PRIOR,
-    help="Precision to show: stop when the answers show it, or that it cannot be shown.",
+    help=(
+        "Precision that you need. The command stops when the answers show that it is reached, "
+        "or that it cannot be shown."
+    ),
 )
 @click.option(
     "--second",
     type=FILE,
     metavar="FILE",
-    help="Answers of another person, to report the agreement.",
+    help="Answers of another person. Reports how often both agree.",
 )
 @compared_by_option
 @seed_option
@@ -113,17 +124,16 @@ def review(
 ) -> None:
     """Ask, pair by pair, whether two texts of a TABLE mean the same, and estimate precision.
 
-    TABLE holds texts (--text), records (--compare) or pairs (--text1, --text2; of records --left,
-    --right). The first questions are likely
-    duplicates, one of each range of scores; the next ones are those that narrow the estimates most.
-    After every answer, precision and recall of the pairs from the threshold on are estimated, with
-    95 % intervals. Every answer is saved before the next question; the same command continues where
-    it stopped. Answers are y, n, s (skip), u (undo) and q (quit), one per line, from the terminal
-    or a pipe.
+    TABLE has texts (--text), records (--compare), pairs of texts (--text1, --text2) or pairs of
+    records (--left, --right). The first questions are about likely duplicates, one for each range
+    of scores; the next questions narrow the estimates most. After every answer, the command
+    estimates precision and recall at the threshold, with 95 % intervals. Every answer is saved
+    before the next question, and the same command continues where you stopped. Answers are y, n, s
+    (skip), u (undo) and q (quit), one per line, from the terminal or a pipe.
 
-    Several sessions may write to one FILE of answers, and you may edit it meanwhile: new answers
-    are appended and other columns stay. Answers that were given for another reason count for their
-    own pair alone.
+    Several sessions may write to the same file of answers, and you may edit it meanwhile: new
+    answers are appended and other columns stay. Answers that this command did not ask for count
+    only for their own pair.
     """
     if table == "-":
         raise click.UsageError("answers come from standard input, so TABLE must be a file")
@@ -139,7 +149,7 @@ def review(
     fit = _Fit(model, candidates, seed)
     note(_kept(answers))
     dialogue = _Dialogue(answers, candidates, fit, chosen, precision, seed)
-    note(f"asking {n} more: {_CHOICES}")
+    note(f"{n} questions: {_CHOICES}")
     dialogue.run(n)
     answers.restore()
     fit(answers)
@@ -316,7 +326,8 @@ class _Fit:
         folds = usable_folds(pairs, y, FOLDS, self._seed) if len(y) else 0
         if folds < 2:
             note(
-                "no model yet: it needs two duplicates and two other pairs, on different questions"
+                "no model yet: it needs at least two duplicates and two other pairs without "
+                "common texts"
             )
             return
         classifier = self._untrained.set_params(cv=folds)

@@ -42,8 +42,8 @@ from estimators.cli.writing import (
 @record_options
 @compare_pairs_option
 @model_option(
-    "A model file of film train, or the folder of a model that gives similarities. Default: the "
-    "general score, which needs no labels.",
+    "A model file of film train, or the folder of a model of similarity. Default: the general "
+    "score, which needs no labels.",
     required=False,
 )
 @compared_by_option
@@ -53,8 +53,10 @@ from estimators.cli.writing import (
 @click.option(
     "--threshold",
     type=FiniteRange(-1, 1),
-    help="A pair is a duplicate if its score is above this. Default: 0.5 for probabilities and "
-    "general scores; similarities come without a decision.",
+    help=(
+        "A pair is a duplicate if its score is above this. Default: 0.5 for probabilities and "
+        "general scores; none for similarities."
+    ),
 )
 @click.option(
     "--as",
@@ -83,14 +85,14 @@ def score(
 ) -> None:
     """Add a score to each pair in a table of PAIRS.
 
-    The other columns stay. Without a model, the texts or records of all pairs are compared as one
-    table by film duplicates: the columns are score, duplicate (the decision, 0 or 1) and kind (what
-    sets the texts apart). A model file adds three columns: probability (that the pair is a
-    duplicate), duplicate (the decision, 0 or 1) and familiarity (how much the texts resemble the
-    training texts, from 0 to 1; at 0 the general score decides). If over half of the pairs are
-    unlike the training texts, the first column is score, because it is not calibrated. The folder
-    of a ContextModel, a surrogate or another regressor adds the column similarity, and a decision
-    if you give a --threshold.
+    The other columns stay. Without a model, the general score compares the texts or records of all
+    pairs as one table, like film duplicates. It adds the columns score, duplicate (the decision, 0
+    or 1) and kind (how the texts differ). A model file adds the columns probability (that the pair
+    is a duplicate), duplicate (the decision, 0 or 1) and familiarity (how much the texts resemble
+    the training texts, from 0 to 1; at 0 the general score decides). If over half of the pairs are
+    unlike the training texts, the first column is called score, because it is not calibrated. The
+    folder of a ContextModel, a surrogate or another regressor adds the column similarity, and a
+    decision if you give --threshold.
     """
     check_places({"--out": out}, [pairs] if model is None else [pairs, model])
     check_without_model(model, contexts, encoder, compare)

@@ -44,7 +44,7 @@ def train_surrogate(options: Any) -> None:
     """
     model, cache = options.model, options.cache
     if os.path.exists(model) and (not os.path.isdir(model) or os.listdir(model)):
-        raise click.UsageError(f"--model {model} is there already; give a new folder")
+        raise click.UsageError(f"--model {model} already exists; give a new folder")
     table = _read(options.pairs, options.text1, options.text2, options.label, options.encoding)
     train, y = table.of("train")
     if len(train) < 2:
@@ -106,7 +106,7 @@ def _number(table: Any, row: int, cell: str) -> float:
         return float(cell)
     except ValueError:
         raise Failure(
-            f"{table.source}: the score {cell[:60]!r} in line {table.lines[row]} is no number"
+            f"{table.source}: the score {cell[:60]!r} in line {table.lines[row]} is not a number"
         ) from None
 
 

@@ -72,8 +72,10 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
     "--corpus",
     type=FILE,
     metavar="FILE",
-    help="The texts that will be scored, if you have them: the model then also counts neighbours "
-    "among them. Without it, a probability depends only on its own pair.",
+    help=(
+        "The texts to be scored, if you have them. The model then also counts neighbours among "
+        "them. Without --corpus, a probability depends only on its own pair."
+    ),
 )
 @text_column_option("Column of texts in --corpus. Default: as in film duplicates.")
 @prior_option("Share of duplicates in the data to be scored. Default: the share in PAIRS.")
@@ -102,15 +104,19 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
 @click.option(
     "--accurate",
     is_flag=True,
-    help="Train every method of this package, including a transformers model. This gives the best "
-    "scores, and takes hours without a GPU; use --cache. MODEL is then a new folder. With "
-    "--start none it takes minutes, and MODEL is a file.",
+    help=(
+        "Train every method of this package, including a transformers model. This gives the "
+        "best scores, and takes hours without a GPU; use --cache. --model is then a new folder. "
+        "With --start none, training takes minutes, and --model is a file."
+    ),
 )
 @click.option(
     "--surrogate",
     is_flag=True,
-    help="Train sentence vectors whose cosine predicts a score, such as those of film harvest. "
-    "MODEL is then a new folder, and --label names the column of scores.",
+    help=(
+        "Train sentence vectors whose cosine predicts a score, such as the scores of film "
+        "harvest. --model is then a new folder, and --label names the column of scores."
+    ),
 )
 @click.option(
     "--start",
@@ -158,7 +164,7 @@ def train(**given: Any) -> None:
     A pair is two texts, or two records: rows of several columns such as left_name, left_price,
     right_name and right_price, which are compared column by column.
 
-    Reports on standard error how good the model is on pairs whose questions it has not seen.
+    Reports on standard error how good the model is on pairs of texts that it was not trained on.
     """
     options = SimpleNamespace(**given)
     _check_kind(options.surrogate, options.accurate)
@@ -171,11 +177,11 @@ def train(**given: Any) -> None:
         raise click.UsageError("--text names a column of --corpus; give that too")
     folder = options.accurate and options.start != NO_ENCODER
     if folder and os.path.exists(options.model):
-        raise click.UsageError(f"--model {options.model} is there already; give a new folder")
+        raise click.UsageError(f"--model {options.model} already exists; give a new folder")
     if folder and options.folds < 4:
         raise click.UsageError(
-            f"--folds {options.folds}: --accurate trains for halves of the folds, two or more in "
-            "each; give 4 or more, or --start none"
+            f"--folds {options.folds} is too few for --accurate, which divides the folds into two "
+            "halves; give 4 or more, or --start none"
         )
     check_places({"--model": options.model}, [options.pairs, options.corpus])
     kept = "no model was written"
@@ -198,10 +204,11 @@ def train(**given: Any) -> None:
         _check_for_records()
     usable = usable_folds(texts, y, options.folds, options.seed)
     if usable < options.folds:
-        remedy = f"give --folds {usable}" if usable else "two folds are too many already: give"
+        remedy = f"give --folds {usable}" if usable else "even two folds are too many: give"
         raise Failure(
-            f"{table.source}: {len(y)} labelled pairs do not fill --folds {options.folds} that "
-            f"share no question and hold both labels; {remedy}{' or' if usable else ''} more pairs"
+            f"{table.source}: {len(y)} labelled pairs are too few for --folds {options.folds}, "
+            "because folds share no text and each needs both labels; "
+            f"{remedy}{' or' if usable else ''} more pairs"
         )
     classifier = _unfitted(options, len(set(texts.flat)), None if records is None else kinds)
     note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")
@@ -217,10 +224,10 @@ def train(**given: Any) -> None:
         "share of duplicates": float(y.mean()),
         "options": {name: given[name] for name in ("rank", "folds", "seed", "accurate")},
     }
-    leaves(f"the model is in {options.model}, without figures out of fold")
+    leaves(f"the model is in {options.model}; its out-of-fold figures were not computed")
     try:
         judged = _out_of_fold(classifier, y)
-        note("out of fold, on questions not used in training:\n" + as_text(judged).rstrip())
+        note("out of fold, on texts not used in training:\n" + as_text(judged).rstrip())
         metadata["out of fold"] = judged
     finally:
         # A fit is not lost with its figures.
@@ -275,7 +282,7 @@ def _check_kind(surrogate: bool, accurate: bool) -> None:
         if not accurate:
             wrong |= dict.fromkeys(_OF_TRAINED, "needs --surrogate or --accurate")
         else:
-            wrong["encoder"] = "is not for --accurate, which has an encoder: give --start"
+            wrong["encoder"] = "is not for --accurate, which has its own encoder: give --start"
     for name, fault in wrong.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} {fault}")

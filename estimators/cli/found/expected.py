@@ -19,7 +19,7 @@ def expected_lines(expected: ExpectedPrecision | None, chosen: float) -> list[st
     shown.pop(0, None)
     if not shown:
         return []
-    lines = ["expected from the scores alone, with 90 % intervals, and without copies:"]
+    lines = ["estimates from the scores alone, with 90 % intervals; copies do not count:"]
     for threshold, at in sorted(shown.values(), key=lambda pair: pair[0]):
         lines.append(
             f"from {threshold:.2f}{' (chosen)' if threshold == chosen else ''}: {at['pairs']} "

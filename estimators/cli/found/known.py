@@ -58,9 +58,9 @@ class Collection:
         taken = [str(name) for name in ids if str(name) in there]
         if taken:
             raise Failure(
-                f"{self.path} already has the id {taken[0][:60]!r}, and {len(taken)} of "
-                f"{len(ids)} new ids in all; new rows need new ids: name another "
-                "column by --id, or leave --add out"
+                f"{self.path} already has the id {taken[0][:60]!r} ({len(taken):,} of {len(ids):,} "
+                "new ids in all); new rows need new ids: name another column by --id, or leave out "
+                "--add"
             )
 
     def save(self) -> None:

@@ -70,8 +70,8 @@ def compared_columns(
         if compare or text is not None:
             option = "--compare" if compare else "--text"
             raise click.UsageError(
-                f"{option}: the columns are those of the records that it was fitted to: "
-                f"{', '.join(fixed)}; leave {option} out"
+                f"{option}: the model or collection compares its own columns, {', '.join(fixed)}; "
+                f"leave out {option}"
             )
         same = {name: name for name in fixed}
         return Compared(same, same, dict.fromkeys(fixed, ""))
@@ -104,7 +104,7 @@ def compared_columns(
             "columns by --compare COLUMN=OTHER"
         )
     if alone := [name for name in others if name not in common]:
-        note(f"columns of {table.source} alone, not compared: {', '.join(alone)}")
+        note(f"not compared, because only {table.source} has them: {', '.join(alone)}")
     same = {name: name for name in common}
     return Compared(same, same, dict.fromkeys(common, ""))
 

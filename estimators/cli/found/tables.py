@@ -22,8 +22,8 @@ def check_carried(table: Table, carried: list[str]) -> None:
     taken = [column for column in carried if column in GROUP_COLUMNS]
     if taken:
         raise Failure(
-            f"{table.source} has a column {taken[0]!r}, which groups have too; rename it, or give "
-            "--pairs"
+            f"{table.source} has a column {taken[0]!r}, which is also a column of the table of "
+            "groups; rename it, or give --pairs"
         )
 
 

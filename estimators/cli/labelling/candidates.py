@@ -90,7 +90,7 @@ def asked_of(
     given = (text1, text2, *sides) != (None,) * 4
     if text is not None and given:
         raise click.UsageError(
-            "give --text for a table of texts, or --text1 and --text2 for one of pairs"
+            "give --text for a table of texts, or --text1 and --text2 for a table of pairs"
         )
     if given or (text is None and not compare and reading.pair_columns_of(table)):
         pairs, kinds = compared_pairs(table, text1, text2, sides, compare)

@@ -26,9 +26,10 @@ def estimate_lines(
     """Describe the estimate of a threshold, and what more answers would make of it."""
     now, later = review.estimate(known), review.forecast(known, NEXT, precision)
     return [
-        f"from {threshold:.2f} on: precision {_percent(now.precision, now.precision_interval)}, "
-        f"recall {_percent(now.recall, now.recall_interval)}; {NEXT} more answers: "
-        f"about {_widths(later)}"
+        f"at threshold {threshold:.2f}: precision "
+        f"{_percent(now.precision, now.precision_interval)}, recall "
+        f"{_percent(now.recall, now.recall_interval)}; with {NEXT} more answers about "
+        f"{_widths(later)}"
     ]
 
 
@@ -53,7 +54,7 @@ def agreement_line(mine: dict[Key, int | None], other: dict[Key, int | None]) ->
         if mine[key] is not None and other[key] is not None
     ]
     if not both:
-        return "there is no pair that both have answered"
+        return "no pair has answers of both people"
     n = len(both)
     equal = sum(a == b for a, b in both) / n
     ones = [

@@ -40,8 +40,8 @@ def decompressed(data: bytes, name: str, source: str) -> tuple[bytes, str]:
     for start, kind in _NOT_READ.items():
         if data.startswith(start):
             raise ValueError(
-                f"{source} is compressed by {kind}, which is not read; unpack it and give the "
-                "table in it, or compress that as .gz, .bz2 or .zip"
+                f"{source} is compressed by {kind}, which is not supported; unpack it, or "
+                "compress the table as .gz, .bz2 or .zip"
             )
     try:
         if data.startswith(b"\x1f\x8b"):

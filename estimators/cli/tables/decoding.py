@@ -108,7 +108,7 @@ def _guessed(data: bytes, source: str, notes: list[str]) -> tuple[str, str]:
         raise ValueError(
             f"{source} mixes encodings: line {line} holds byte 0x{wrong.hex()} ({as_windows!r} in "
             f"Windows-1252), but line {known} holds {sequence[0].decode('utf-8', 'replace')!r} in "
-            "UTF-8; save the file again as UTF-8 after correcting the one or the other, or give "
+            "UTF-8; correct one of these lines and save the file as UTF-8, or give "
             "encoding='cp1252' if all of it is Windows-1252"
         )
     try:
@@ -120,8 +120,8 @@ def _guessed(data: bytes, source: str, notes: list[str]) -> tuple[str, str]:
             "Windows-1252; give encoding=, or save the file again as UTF-8"
         ) from error
     notes.append(
-        f"{source} is not UTF-8 (line {line}) and was read as Windows-1252, where that is "
-        f"{as_windows!r}; if letters look wrong, save it as UTF-8 or give its encoding."
+        f"{source} is not UTF-8 (line {line}), so it was read as Windows-1252, in which that line "
+        f"has {as_windows!r}; if letters look wrong, save it as UTF-8 or give its encoding."
     )
     return text, "cp1252"
 

@@ -62,7 +62,7 @@ def refuse_header(cells: list[Any], columns: list[str], line: int, source: str) 
     """Raise if a row repeats the header."""
     if cells[1:] == columns[1:] != [] and cells[0].removeprefix("\ufeff") == columns[0]:
         raise ValueError(
-            f"{source}: line {line} is the header again, as where two files were joined; remove it"
+            f"{source}: line {line} repeats the header, as if two files were joined; remove it"
         )
 
 
@@ -80,8 +80,7 @@ def _parsed(text: str, delimiter: str, source: str, notes: list[str]) -> Parsed:
         if bare is None or len(bare[1]) <= len(parsed[1]):
             return parsed
     notes.append(
-        f"{source} is separated by tabs without quoting, so quotation marks in it are read as they "
-        "stand"
+        f"{source} is separated by tabs without quoting, so quotation marks are read as characters"
     )
     return bare
 
@@ -164,9 +163,9 @@ def _check_widths(
         shown.append(f"line {lines[row]}{until} has {len(rows[row])}")
     more = f" and {len(ragged) - _SHOWN} more" if len(ragged) > _SHOWN else ""
     raise ValueError(
-        f"{source} has {len(ragged)} rows of {len(rows)} with other than the {len(columns)} "
-        f"cells of its header: {', '.join(shown)}{more}; put quotation marks around cells that "
-        f"hold {delimiter!r} or a line break, or fill up the rows"
+        f"{source}: {len(ragged)} of {len(rows)} rows do not have the {len(columns)} cells of the "
+        f"header: {', '.join(shown)}{more}; put quotation marks around cells that contain "
+        f"{delimiter!r} or a line break, or fill up the rows"
     )
 
 

@@ -45,13 +45,13 @@ def parse_parquet(data: bytes, source: str) -> tuple[list[str], list[list[Any]],
         raise
     except (pyarrow.ArrowException, OSError, UnicodeError) as error:
         raise ValueError(
-            f"{source} is damaged, or no table of Parquet ({error}); copy or write it again"
+            f"{source} is damaged, or not a Parquet table ({error}); copy or write it again"
         ) from error
     if size > limit:
         raise ValueError(
-            f"{source} was refused: its {len(data):,} bytes unpack to more than {limit:,}, the "
-            "limit, so that no file fills the memory; where you know that it is as large as that, "
-            "write the columns that you need as CSV and give that"
+            f"{source} was refused: its {len(data):,} bytes unpack to more than {limit:,} bytes, "
+            "the limit that protects the memory; if the file is really that large, write the "
+            "columns that you need as CSV"
         )
     for name, column in zip(names, values, strict=True):
         wrong = next((row for row, value in enumerate(column, 1) if isinstance(value, bytes)), 0)

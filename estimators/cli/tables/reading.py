@@ -22,7 +22,7 @@ from estimators.cli.tables.table import (
     shown_names,
 )
 
-_WHAT = {"xlsx": "a workbook of Excel", "parquet": "a table of Parquet", None: "text"}
+_WHAT = {"xlsx": "an Excel workbook", "parquet": "a Parquet table", None: "text"}
 
 
 def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None = None) -> Table:
@@ -43,7 +43,7 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
         A file, ``"-"`` for standard input, or a stream of bytes.
     encoding : str, optional
         Name of the encoding of a text, used strictly. When None, a byte order mark decides (UTF-8,
-        UTF-16); else the file is UTF-8 if it can be; else, if no UTF-8 sequence stands in it,
+        UTF-16); else the file is UTF-8 if it can be; else, if it contains no UTF-8 sequence,
         Windows-1252, with a note.
 
     Returns
@@ -139,7 +139,7 @@ def _binary_format(data: bytes, by_name: Format | None, source: str) -> Format |
     """Detect Excel and Parquet by their first bytes; raise if the name contradicts them."""
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise ValueError(
-            f"{source} is a workbook of Excel before 2007, or has a password; save it as .xlsx or "
+            f"{source} is an Excel workbook before 2007, or has a password; save it as .xlsx or "
             "as 'CSV UTF-8' and give that"
         )
     found: Format | None = None

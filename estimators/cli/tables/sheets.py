@@ -72,8 +72,8 @@ def parse_workbook(
                 }
     except _TooLarge as error:
         raise ValueError(
-            f"{source} was refused: its {len(data):,} bytes hold {error}, the limit, so that no "
-            "file fills the memory; open it in Excel and save the columns that you need as 'CSV "
+            f"{source} was refused: its {len(data):,} bytes contain {error}, the limit that "
+            "protects the memory; open it in Excel and save the columns that you need as 'CSV "
             "UTF-8'"
         ) from None
     except MemoryError:

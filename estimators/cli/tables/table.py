@@ -48,7 +48,7 @@ class Table:
     format : {"csv", "tsv", "jsonl", "json", "xlsx", "parquet"}
         Kind of file. Semicolons between cells are "csv".
     notes : list of str
-        Sentences that whoever brought the file should read.
+        Notes for the user about how the file was read.
     source : str
         Name of the file, for messages.
 

@@ -34,9 +34,8 @@ def write_table(
     Parameters
     ----------
     target : str, path-like or text stream
-        A file, made or replaced whole or not at all, compressed where its name ends in ``.gz``,
-        ``.bz2`` or ``.zip``; or a stream such as standard output, whose ``buffer`` takes Excel and
-        Parquet.
+        A file, written atomically, and compressed if its name ends in ``.gz``, ``.bz2`` or
+        ``.zip``; or a stream such as standard output, whose ``buffer`` takes Excel and Parquet.
     columns : sequence of str
         Names of the columns, all different and none empty.
     rows : iterable of sequence

@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 from estimators.contexts.harvesting.pair_choice import FARTHEST, SPLITS, PairChoice
-from estimators.contexts.origin.pair_terms import has_words, shared_copy
+from estimators.contexts.similarity.pair_terms import has_words, shared_copy
 from estimators.inputs import (
     as_texts,
     check_integer,

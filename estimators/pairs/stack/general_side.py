@@ -70,7 +70,7 @@ FEWEST_PAIRS = 20
 
 
 class UnfamiliarTextsWarning(UserWarning):
-    """The texts are unlike those that the classifier was fitted to."""
+    """Warns that texts are unlike the training texts of a classifier."""
 
 
 def are_unfamiliar(familiarity: np.ndarray) -> bool:
@@ -83,9 +83,9 @@ def warn_of_unfamiliar(familiarity: np.ndarray, what: str, stacklevel: int = 3) 
     n_moved = int((familiarity <= MOVED).sum())
     if n_moved > MOST_MOVED * len(familiarity):
         warnings.warn(
-            f"{n_moved} of {len(familiarity)} {what} are unlike the training texts; there the "
-            "general formula decides, which no label trained: its results are scores to sort by, "
-            "not probabilities",
+            f"{n_moved} of {len(familiarity)} {what} are unlike the training texts; for these the "
+            "general formula decides, which does not learn from your labels: the results are "
+            "scores to sort by, not probabilities",
             UnfamiliarTextsWarning,
             stacklevel=stacklevel,
         )

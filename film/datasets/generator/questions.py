@@ -29,8 +29,9 @@ def make_question_pairs(
     templates, synonyms, order, typing errors or contractions. Most other pairs are near misses that
     change one detail (the place, a number, with or without, the verb, the thing, the direction of a
     switch) and have as many words in common as duplicates; the rest share only a topic or nothing.
-    So word overlap says little, but what can be learned transfers to new questions: synonyms are
-    shared between topics, places and numbers matter, and wordings of the question frame do not.
+    So word overlap is a weak feature, and what a model can learn transfers to new questions:
+    synonyms are shared between topics, places and numbers matter, and wordings of the question
+    frame do not.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def test_trainings_that_cannot_be(shelf, tmp_path):
     missing = refused(*train, "--accurate", "--start", "no/such/place")
     assert "member 'cosine': --start 'no/such/place': there is no such folder" in missing
     (tmp_path / "model").mkdir()
-    assert "is there already; give a new folder" in refused(*train, "--accurate")
+    assert "already exists; give a new folder" in refused(*train, "--accurate")
     assert list((tmp_path / "model").iterdir()) == []
 
 

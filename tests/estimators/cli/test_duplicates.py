@@ -32,14 +32,14 @@ def test_pairs_without_a_model(shelf, finder):
     assert [[row["text1"], row["text2"]] for row in ran.rows] == found.texts.tolist()
     assert [row["kind"] for row in ran.rows] == found.kind.tolist()
     np.testing.assert_allclose([float(row["score"]) for row in ran.rows], found.scores)
-    assert ran.rows[0]["kind"] == "copy" and f"{len(found)} pairs by score" in ran.err
+    assert ran.rows[0]["kind"] == "copy" and f"{len(found)} pairs with a score" in ran.err
 
 
 def test_the_default_threshold_depends_on_the_score(shelf, finder):
     ran = run("duplicates", shelf / "texts.csv", "--threshold", "auto")
     found = finder.find()
     assert ran.rows == run("duplicates", shelf / "texts.csv").rows and len(ran.rows) == len(found)
-    assert f"by score from {found.threshold:g}" in ran.err
+    assert f"with a score of {found.threshold:g} or more" in ran.err
     model = load_model(shelf / "model.skops")
     judged = DuplicateFinder(model, prior=0.5).fit(finder.texts_)
     arguments = ["-m", shelf / "model.skops", "--prior", 0.5]
@@ -47,8 +47,8 @@ def test_the_default_threshold_depends_on_the_score(shelf, finder):
     expected = judged.find(threshold=0.5)
     assert 1 < len(ran.rows) == len(expected)
     np.testing.assert_allclose([float(row["score"]) for row in ran.rows], expected.scores)
-    assert "by probability from 0.5, at a share of 50.00% duplicates" in ran.err
-    assert "expected from the scores" not in ran.err
+    assert "with a probability of 0.5 or more, at a share of 50.00% duplicates" in ran.err
+    assert "estimates from the scores" not in ran.err
 
 
 @pytest.mark.parametrize("prior", [None, "estimate"])
@@ -230,7 +230,7 @@ def test_the_expected_precision_is_told_and_shown(repeated, tmp_path):
     low, high = found.expected.at(found.threshold)["precision_interval"]
     assert low <= len(right) / len(found) <= high + 1e-3
     told = run("duplicates", repeated[0], "--threshold", 0.9).err
-    assert "expected from the scores" not in told
+    assert "estimates from the scores" not in told
 
 
 def test_a_precision_is_shown_without_a_model(repeated, chairs, tmp_path):
@@ -279,7 +279,9 @@ def test_columns_that_cannot_be_told(tmp_path):
     message = refused("duplicates", path)
     assert "it has 'subject'" in message and "--text" in message
     path = write_csv(tmp_path / "t.csv", ["text", "score"], [["a", "b"]])
-    assert "'score', which groups have too" in refused("duplicates", path, "--groups")
+    assert "'score', which is also a column of the table of groups" in refused(
+        "duplicates", path, "--groups"
+    )
     assert run("duplicates", path).code == 0
 
 
@@ -327,7 +329,7 @@ def test_each_row_has_one_partner_at_most(chairs, tmp_path):
     assert {dict(pairs)["a3"], dict(pairs)["a4"]} == {"b4", "b5"}
     assert len(every.rows) > len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
     assert "1 pairs share a row with another pair of the same score" in ran.err
-    assert "same score" not in every.err and "by score from 0.1" in ran.err
+    assert "same score" not in every.err and "with a score of 0.1 or more" in ran.err
     higher = run("duplicates", few, "--against", chairs, "--one-to-one", "--threshold", 0.9)
     assert 0 < len(higher.rows) < len(pairs)
     assert all(float(row["score"]) >= 0.9 for row in higher.rows)

@@ -111,7 +111,7 @@ def test_options_that_do_not_fit_a_model(surrogate, shelf, table, tmp_path):
     )
     model = shelf / "model.skops"
     for command in ("score", "explain"):
-        assert "--contexts 3 is for the folder of a ContextModel" in refused(
+        assert "--contexts 3 needs the folder of a ContextModel" in refused(
             command, table, "-m", model, "--contexts", 3
         )
     assert "probabilities are from 0 to 1" in refused(
@@ -184,7 +184,7 @@ def test_a_harvest_and_its_continuation(contexts, tmp_path):
 def test_a_harvest_within_a_time_and_without_excluded_sentences(contexts, tmp_path):
     table, out = sentences_table(tmp_path), tmp_path / "scored.csv"
     ran = run("harvest", table, "-m", contexts, "-o", out, "--pairs", 30, "--seconds", 0)
-    assert "holds 0 pairs, 0 of them new. The time is over" in ran.err
+    assert "holds 0 pairs, 0 of them new. --seconds are over" in ran.err
     hashes = tmp_path / "exclude.txt"
     hashes.write_text("".join(f"{text_hash(text)}\n" for text in SENTENCES[::2]))
     out = tmp_path / "other.csv"
@@ -309,7 +309,9 @@ def test_trainings_of_a_surrogate_that_cannot_be(scored, tmp_path, shelf):
         "train", shelf / "train.csv", "--surrogate", *folder
     )
     bad = write_csv(tmp_path / "bad.csv", ["text1", "text2", "score"], [["a", "b", "x"]])
-    assert "the score 'x' in line 2 is no number" in refused("train", bad, "--surrogate", *folder)
+    assert "the score 'x' in line 2 is not a number" in refused(
+        "train", bad, "--surrogate", *folder
+    )
     columns = ["text1", "text2", "score", "split"]
     bad = write_csv(tmp_path / "bad.csv", columns, [["a", "b", 1, "held"]])
     assert "column 'split' holds 'held'" in refused("train", bad, "--surrogate", *folder)
@@ -364,7 +366,7 @@ def test_documents_that_cannot_be_learned_from(tmp_path):
     one.write_text("Only one sentence.", encoding="utf-8")
     assert "give longer documents" in refused("contexts", one, *model)
     assert "one.md' is a file" in refused("contexts", one, "-m", one)
-    assert "is there already; give a new folder" in refused("contexts", one, "-m", tmp_path)
+    assert "already exists; give a new folder" in refused("contexts", one, "-m", tmp_path)
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"\xfa broken \x80")
     assert "bad.txt" in refused("contexts", bad, *model)

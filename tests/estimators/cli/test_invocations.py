@@ -180,7 +180,7 @@ ODD = [
     ("score train.csv -m model.skops -1 question1 -2 question1", "name two columns"),
     ("score train.csv -m model.skops -1 q -2 question2", "no column 'q'"),
     ("score train.csv -m model.skops -o out.docx", ".docx is not a format that can be written"),
-    ("score train.csv -m model.skops -o out.json -f csv", "--out out.json says json"),
+    ("score train.csv -m model.skops -o out.json -f csv", "--out out.json ends in json"),
     ("score train.csv -m model.skops -f xml", "'xml' is not one of"),
     (f"train train.csv -m m.skops --seed {SEED}", "'--seed'"),
     ("train train.csv -m m.skops --seed -1", "'--seed'"),
@@ -269,7 +269,7 @@ def test_an_interruption_tells_what_was_written(shelf, tmp_path, monkeypatch):
     out = tmp_path / "out.csv"
     ran = run("score", shelf / "train.csv", "-m", shelf / "model.skops", "-o", out)
     assert ran.code == 130 and out.exists()
-    assert f"film: interrupted; {out} is written" in ran.err
+    assert f"film: interrupted; only {out} was written" in ran.err
     assert "nothing was written" not in ran.err
 
 

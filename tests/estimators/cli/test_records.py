@@ -99,9 +99,9 @@ def test_columns_and_kinds_can_be_chosen(place, tmp_path):
 
 
 WRONG = {
-    ("model:money",): "'money' is no kind; give one of text, code, number",
+    ("model:money",): "'money' is not a kind; give one of text, code, number",
     ("model", "model:text"): "names column 'model' twice",
-    ("colour",): "column 'colour', which is to be compared, is not there on both sides",
+    ("colour",): "the column to compare, 'colour', is not on both sides",
     ("title:number",): "100% of the values of column 'title' are no number",
 }
 
@@ -117,9 +117,9 @@ def test_a_column_on_one_side_is_named(place, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(table, encoding="utf-8")
     said = refused("train", path, "-m", tmp_path / "x.film")
-    assert "column 'left_price' is on one side only (1 such)" in said
+    assert "only one side has 'left_price'" in said
     said = refused("score", path, "-m", place / "m.film")
-    assert "column 'price', which is to be compared, is not there on both sides" in said
+    assert "the column to compare, 'price', is not on both sides" in said
 
 
 def test_two_named_columns_are_compared_as_texts(place, tmp_path):

@@ -59,7 +59,7 @@ def test_columns_and_kinds_are_chosen_for_scores(shelf):
     assert "columns compared: phone (text), name (text)" in ran.err
     assert "'street'" in refused("score", shelf[0] / "pairs.csv", "--compare", "street")
     told = refused("explain", shelf[0] / "pairs.csv", "-m", "any.film", "--compare", "name")
-    assert "--compare is for the general score" in told
+    assert "--compare needs the general score" in told
 
 
 def test_explanations_show_both_records_and_what_each_column_adds(shelf, tmp_path):

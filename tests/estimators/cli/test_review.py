@@ -211,7 +211,7 @@ def test_the_order_of_questions_depends_on_the_texts_and_the_seed(shelf):
 def test_an_estimate_follows_each_answer(shelf, tmp_path):
     labels = tmp_path / "labels.csv"
     ran = run("review", shelf / "texts.csv", "--labels", labels, "--threshold", 0.4, stdin="y\nn\n")
-    told = re.findall(r"from 0\.40 on: precision (\d+) % .*; 20 more answers: about ±", ran.err)
+    told = re.findall(r"at threshold 0\.40: precision (\d+) % .*; with 20 more answers", ran.err)
     assert len(told) == 2 and int(told[1]) < int(told[0])
 
 
@@ -235,7 +235,7 @@ def test_two_people_are_asked_the_same_and_their_agreement_is_told(shelf, tmp_pa
     assert len(both) >= 4
     assert "both have answered 4 pairs, and agree on 75%, kappa 0.50" in ran.err
     nothing = run("review", table, "--labels", mine, "--second", tmp_path / "no.csv", stdin="q\n")
-    assert "no pair that both have answered" in nothing.err
+    assert "no pair has answers of both people" in nothing.err
 
 
 def test_the_earlier_name_is_the_same_command(shelf, tmp_path):

@@ -117,7 +117,7 @@ def test_labels_as_other_programs_write_them(shelf, tmp_path, words, said):
         ([["a b", "c", "1"], ["d", "e", "1"]], "all 2 labels in column 'label' are 1"),
         ([["a b", "c", ""], ["d", "e", " "]], "no cell of column 'label'"),
         ([["a b", "c", "1"]], "all 1 labels"),
-        ([["a b", "c", "1"], ["a b", "e", "0"]], "too many already: give more pairs"),
+        ([["a b", "c", "1"], ["a b", "e", "0"]], "even two folds are too many: give more pairs"),
         ([["", "", "1"], ["?", "!", "0"], [".", "", "1"], [";", "", "0"]], "--folds 5"),
         ([["a", "b", "1"], ["c", "d", "0"], ["e", "f", "0"]], "--folds 5"),
         ([[f"a{i}", f"b{i}", str(i % 2)] for i in range(6)], "give --folds 3 or more pairs"),

@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 
 from estimators import ContextModel
 from estimators.contexts import run_counts
-from estimators.contexts.parts.building import MAX_LENGTH
-from estimators.contexts.parts.discriminator_training import DiscriminatorTask
-from estimators.contexts.parts.generator_training import GeneratorTask
+from estimators.contexts.training.building import MAX_LENGTH
+from estimators.contexts.training.discriminator_training import DiscriminatorTask
+from estimators.contexts.training.generator_training import GeneratorTask
 from film.contexts import (
     N_RUNS,
     encode_texts,
@@ -127,7 +127,7 @@ def test_the_prior_of_training_is_the_probability_of_eq_1(model):
 
 @pytest.mark.parametrize("case", READERS)
 def test_what_the_discriminator_reads_may_be_chosen(case, monkeypatch):
-    monkeypatch.setattr("estimators.contexts.parts.building.LEARNING_RATE", 0.05)
+    monkeypatch.setattr("estimators.contexts.training.building.LEARNING_RATE", 0.05)
     given, n_alike = READERS[case]
     model = ContextModel(**SMALL | {"discriminator_epochs": 16} | given).fit(DOCUMENTS)
     found = model.transform(TEXTS[:3])
@@ -408,8 +408,8 @@ WORLDS = (
 
 
 def test_what_is_learned_holds_for_other_documents(monkeypatch):
-    monkeypatch.setattr("estimators.contexts.parts.building.LEARNING_RATE", 0.05)
-    monkeypatch.setattr("estimators.contexts.parts.building.HELD_OUT", 0.2)
+    monkeypatch.setattr("estimators.contexts.training.building.LEARNING_RATE", 0.05)
+    monkeypatch.setattr("estimators.contexts.training.building.HELD_OUT", 0.2)
     rng = np.random.default_rng(0)
     documents = [
         " ".join(

@@ -16,7 +16,7 @@ from estimators.contexts import (
     harvest,
     read_harvest,
 )
-from estimators.contexts.origin import pair_terms as streaming
+from estimators.contexts.similarity import pair_terms as streaming
 from film.contexts import make_corpus
 from tests.estimators.contexts.stand_in import N_CONTEXTS, WORDS, Corpus, StandIn
 from tests.estimators.tiny_documents import tiny_documents

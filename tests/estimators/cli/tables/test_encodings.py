@@ -29,7 +29,7 @@ def test_encodings_of_excel(tmp_path, monkeypatch, encoding, gzipped, how):
         return
     (note,) = table.notes
     name = {"stream": "the stream", "dash": "standard input"}.get(how, str(path))
-    assert note.startswith(f"{name} is not UTF-8 (line 5) and was read as Windows-1252")
+    assert note.startswith(f"{name} is not UTF-8 (line 5), so it was read as Windows-1252")
     assert "'ù'" in note
 
 
@@ -71,7 +71,11 @@ MIXED = b"id,text\n1,caf\xe9\n2,plain\n3,caf\xc3\xa9\n"
         ("id\na\nb".encode("utf-16") + b"\x00", None, r"line 3: .* is not utf-16"),
         (b"id\n\xe9\n\x81\n", None, "line 3: byte 0x81 is neither UTF-8 nor Windows-1252"),
         (MIXED, None, r"mixes encodings: line 2 holds byte 0xe9 \('é' in Windows-1252\)"),
-        (MIXED, None, "but line 4 holds 'é' in UTF-8; save the file again .*encoding='cp1252'"),
+        (
+            MIXED,
+            None,
+            "but line 4 holds 'é' in UTF-8; correct one .*encoding='cp1252'",
+        ),
         *(
             (
                 b"id\n" + sequence.encode() + b"\n\xe9,\n",

@@ -90,7 +90,7 @@ def test_large_tables_are_read_row_by_row_unless_they_declare_their_separator(
     assert stream_table(str(given(tmp_path, "sep=;\nid;a\n1;b\n"))) is None
     stream = stream_table(str(given(tmp_path, "id,a\n1,b\nid,a\n")))
     assert stream is not None
-    with pytest.raises(ValueError, match="line 3 is the header again"):
+    with pytest.raises(ValueError, match="line 3 repeats the header"):
         list(stream.rows)
 
 
@@ -196,11 +196,11 @@ NAME = "a sentence of the first row " * 10
         ("own", "id\r1\r2\0\r", "line 3 holds a NUL byte"),
         ("own", TEXT.encode("utf-16-le"), "holds a NUL byte"),
         ("own", ARRAY.getvalue(), "is not a text table: .*NUL|neither"),
-        ("own", "a;b\n1;2;3\n", r"has 1 rows of 1 .*line 2 has 3; .*hold ';'"),
+        ("own", "a;b\n1;2;3\n", r"1 of 1 rows do not .*line 2 has 3; .*contain ';'"),
         ("own", "a\n" + "1,2\n" * 5, "line 6 has 2; put"),
-        ("own.csv", "id,a\n1,b\nid,a\n2,c\n", "line 3 is the header again, as where two files"),
-        ("own.csv", "id,a\n1,b\n\ufeffid,a\n2,c\n", "line 3 is the header again"),
-        ("own.tsv", 'id\ta\n1\t"b\nid\ta\n2\tc"\n', "line 3 is the header again"),
+        ("own.csv", "id,a\n1,b\nid,a\n2,c\n", "line 3 repeats the header, as if two files"),
+        ("own.csv", "id,a\n1,b\n\ufeffid,a\n2,c\n", "line 3 repeats the header"),
+        ("own.tsv", 'id\ta\n1\t"b\nid\ta\n2\tc"\n', "line 3 repeats the header"),
         *(
             (
                 "own",
@@ -258,11 +258,11 @@ def test_ragged_rows_are_listed():
     with pytest.raises(ValueError) as info:
         read("\n".join(["id,text", *body]))
     message = str(info.value)
-    assert "has 9 rows of 11 with other than the 2 cells of its header" in message
+    assert "9 of 11 rows do not have the 2 cells of the header" in message
     assert (
         "line 3 has 3, line 4 has 1, line 5 to 6 has 3, line 8 has 1, line 9 has 1 and 4" in message
     )
-    assert "quotation marks around cells that hold ','" in message
+    assert "quotation marks around cells that contain ','" in message
 
 
 def test_missing_files_and_folders(tmp_path):

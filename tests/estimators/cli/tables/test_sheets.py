@@ -103,10 +103,10 @@ def test_too_little_memory_is_no_damaged_file(tmp_path, monkeypatch, name):
 @pytest.mark.parametrize(
     ("name", "like", "message"),
     [
-        ("own.csv", "own.xlsx", r"is a workbook of Excel, but its name says csv; rename it"),
+        ("own.csv", "own.xlsx", r"is an Excel workbook, but its name says csv; rename it"),
         ("own.xlsx", "own.csv", r"is text, but its name says xlsx; rename it to end in \.csv"),
-        ("own.jsonl", "own.parquet", r"is a table of Parquet, but its name says jsonl"),
-        ("own.parquet", "own.xlsx", r"is a workbook of Excel, but its name says parquet"),
+        ("own.jsonl", "own.parquet", r"is a Parquet table, but its name says jsonl"),
+        ("own.parquet", "own.xlsx", r"is an Excel workbook, but its name says parquet"),
     ],
 )
 @pytest.mark.parametrize("encoding", [None, "cp1252"])
@@ -202,7 +202,7 @@ def test_cells_far_away_and_much_markup_fill_no_memory(
 
     monkeypatch.setattr("estimators.cli.tables.sheets._MOST_ROWS", 1000)
     path = changed(workbook(tmp_path, ("own", [["id"]])), planted)
-    with pytest.raises(ValueError, match=rf"own\.xlsx was refused: its .* bytes hold {message}"):
+    with pytest.raises(ValueError, match=rf"own\.xlsx was refused: its .* bytes contain {message}"):
         read_table(path)
 
 

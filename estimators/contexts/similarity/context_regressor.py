@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.contexts.context_model import ContextModel, check_weights
-from estimators.contexts.origin.pair_terms import (
+from estimators.contexts.similarity.pair_terms import (
     PairTerms,
     has_words,
     shared_copy,

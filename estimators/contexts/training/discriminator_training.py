@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from estimators.contexts.parts.network_training import Learned
+from estimators.contexts.training.network_training import Learned
 
 BATCH_SIZE = 192
 """Sentences and contexts per step; each sentence is compared with each context."""

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 
-from estimators.contexts.parts.discriminator_training import DiscriminatorTask, fit_gain
-from estimators.contexts.parts.generator_training import GeneratorTask, token_counts
-from estimators.contexts.parts.network_training import Plan, train_network
-from estimators.contexts.parts.text_counts import hashed_counts, run_counts
+from estimators.contexts.training.discriminator_training import DiscriminatorTask, fit_gain
+from estimators.contexts.training.generator_training import GeneratorTask, token_counts
+from estimators.contexts.training.network_training import Plan, train_network
+from estimators.contexts.training.text_counts import hashed_counts, run_counts
 from estimators.inputs import cloned, progress_bar
 from film.contexts import (
     N_RUNS,

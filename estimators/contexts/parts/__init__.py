@@ -1,1 +1,0 @@
-"""Parts of a model of contexts: their folders and their training."""

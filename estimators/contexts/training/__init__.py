@@ -1,0 +1,1 @@
+"""Training of a model of contexts, from its corpus to its networks."""
