@@ -64,8 +64,7 @@ def unpacking(stream: _Stream, packed: int, source: Any) -> io.BufferedReader:
     Parameters
     ----------
     stream : binary stream
-        Unpacks as it is read, and no more than it is asked for, as those of `gzip`, `bz2` and
-        `zipfile` do.
+        Unpacks only as many bytes as are read, like the streams of `gzip`, `bz2` and `zipfile`.
     packed : int
         Size of the packed data in bytes.
     source : path or str

@@ -156,7 +156,7 @@ def encoder_option(help: str, default: str | None = None) -> Any:
 
 
 def chosen_encoder(name: str, n_texts: int) -> str | None:
-    """Say which encoder ``--encoder`` stands for, and return its name or folder.
+    """Print which encoder ``--encoder`` selects, and return its name or folder.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def report_format_option(
     default: str | None = None,
     help: str = "Format of the result.",
 ) -> Any:
-    """Return an option ``--format`` of a command whose result is no table of rows."""
+    """Return an option ``--format`` of a command whose result is not a table of rows."""
     return click.option(
         "-f",
         "--format",

@@ -287,7 +287,7 @@ class DuplicateGroups(_Table):
         return kept
 
     def golden(self, table: Any) -> tuple[dict[str, list[Any]], list[list[int]]]:
-        """Merge the rows of each group into one, and leave other rows as they are.
+        """Merge the rows of each group into one row, and keep other rows unchanged.
 
         Parameters
         ----------

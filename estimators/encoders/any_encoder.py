@@ -202,7 +202,7 @@ def _of_folder(model: Any) -> Any:
 
 
 def as_transformer(encoder: Any) -> Any:
-    """Wrap a function or an object with ``encode`` in an `AnyEncoder`; return others as they are.
+    """Wrap a function or an object with ``encode`` in an `AnyEncoder`; return others unchanged.
 
     So the parameter ``embedder`` of an estimator also takes encoders of other packages.
     """
@@ -238,7 +238,7 @@ def encoder_name(encoder: Any) -> str:
 
 
 def is_fitted(estimator: Any) -> bool:
-    """Whether a transformer can be used as it is."""
+    """Whether a transformer is fitted, or needs no fit."""
     try:
         check_is_fitted(estimator)
     except NotFittedError:

@@ -235,7 +235,7 @@ def record_texts(
 
 
 def joined_cells(record: str) -> str:
-    """Return a text as it is, and a record as its cells that are not empty, joined by a space."""
+    """Return a text unchanged, and a record as its cells that are not empty, joined by a space."""
     if CELL_END not in record:
         return record
     return " ".join(cell for cell in record.split(CELL_END) if cell.strip())

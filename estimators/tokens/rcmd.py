@@ -68,7 +68,7 @@ class RCMDRegressor(TokenRegressor):
         of the other rows of a batch are negatives, except partners of rows that share a text with
         the row, and hard negatives that are one of its own texts.
     epochs : float, default=0
-        Training passes over the rows. 0 uses the model as it is.
+        Training passes over the rows. 0 uses the model without training.
     temperature : float, default=0.05
         Divisor of similarities in the loss.
     learning_rate : float, default=5e-5

@@ -11,7 +11,7 @@ from filelock import FileLock
 
 
 def lock_beside(path: str | os.PathLike[str], timeout: float = -1) -> Any:
-    """Return the lock of a file, a hidden file beside it, not acquired yet.
+    """Return the lock of a file, a hidden file in the same folder, not acquired yet.
 
     Parameters
     ----------

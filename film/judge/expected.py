@@ -97,7 +97,7 @@ class ExpectedPrecision:
         return float(best[np.abs(best - 0.5).argmin()])
 
     def threshold_for(self, precision: float) -> float | None:
-        """Return the lowest threshold whose interval lies above a precision; None if there is none.
+        """Return the lowest threshold whose interval is above a precision, or None.
 
         Parameters
         ----------

@@ -27,13 +27,12 @@ def shift_prior(p: ArrayLike, prior_from: float, prior_to: float) -> NDArray[np.
     Returns
     -------
     shifted : ndarray, shape of p
-        Probabilities at ``prior_to``, in p's order; 0 and 1 stay as they are. float32 stays
-        float32.
+        Probabilities at ``prior_to``, in p's order; 0 and 1 do not change. float32 stays float32.
 
     Raises
     ------
     TypeError
-        If a prior is no number.
+        If a prior is not a number.
     ValueError
         If a prior lies outside (0, 1) or a probability outside [0, 1].
 
@@ -74,7 +73,7 @@ def prior_weights(y: ArrayLike, prior: float) -> NDArray[np.float64]:
     Raises
     ------
     TypeError
-        If prior is no number.
+        If prior is not a number.
     ValueError
         If prior lies outside (0, 1), or y is not binary or holds one class only.
 
@@ -115,7 +114,7 @@ def estimate_prior(probabilities: ArrayLike, prior_from: float) -> float:
     Raises
     ------
     TypeError
-        If ``prior_from`` is no number.
+        If ``prior_from`` is not a number.
     ValueError
         If probabilities are empty, not one-dimensional or outside [0, 1], or ``prior_from`` is
         outside (0, 1).

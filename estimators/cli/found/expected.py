@@ -1,4 +1,4 @@
-"""Precision and recall to expect from scores, in words."""
+"""Describe the estimated precision and recall of scores."""
 
 from __future__ import annotations
 

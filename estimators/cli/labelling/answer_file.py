@@ -31,7 +31,7 @@ class AnswerFile:
     path : str
         CSV, TSV or JSON Lines. No file, and one without a row, is a table without rows.
     columns : sequence of str
-        Columns that it must have, beside others.
+        Columns that the file must have; it may have others.
 
     Attributes
     ----------

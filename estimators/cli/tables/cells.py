@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 
 
 def cell_text(value: Any) -> str:
-    """Return a cell as text: nothing for None, texts as they are, dates by ISO 8601, else JSON."""
+    """Return a cell as text: "" for None, texts unchanged, dates in ISO 8601, else JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -55,8 +55,8 @@ def escape_formula(text: str) -> str:
     Returns
     -------
     text : str
-        With ``'`` in front where it starts with ``=``, ``+``, ``-``, ``@`` (wide forms among them),
-        a tab or a line break, and is no plain number; else as it is.
+        With ``'`` in front if it starts with ``=``, ``+``, ``-``, ``@`` (also in wide forms), a tab
+        or a line break, and is not a plain number; otherwise unchanged.
 
     Notes
     -----

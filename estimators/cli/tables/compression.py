@@ -33,9 +33,9 @@ def inner_name(name: str) -> str:
 def decompressed(data: bytes, name: str, source: str) -> tuple[bytes, str]:
     """Return the content of a gz, bz2 or zip file, and the name that tells its format.
 
-    What is not compressed, a workbook of Excel among them, is returned as it is. ``source`` is what
-    messages call the file; one that is damaged, of another compression, an archive of several
-    files, and one that unpacks to more than `film.unpacking.size_limit` bytes is a ValueError.
+    Files that are not compressed, and Excel workbooks, are returned unchanged. ``source`` is the
+    name of the file in messages. Raises ValueError if the file is damaged, has another compression,
+    is an archive of several files, or unpacks to more than `film.unpacking.size_limit` bytes.
     """
     for start, kind in _NOT_READ.items():
         if data.startswith(start):

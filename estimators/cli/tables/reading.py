@@ -31,11 +31,11 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
     The format comes from the suffix: ``.csv``, ``.tsv`` or ``.tab``, ``.jsonl`` or ``.ndjson`` (an
     object per line), ``.json`` (an array of objects, or one per line), ``.xlsx`` and ``.parquet``,
     each with ``.gz``, ``.bz2`` or ``.zip`` (of one file) or without. Without a known suffix it is
-    detected from the content. Tabs in the header separate cells whatever the suffix, else
-    semicolons where there are more of them than commas, as in Excel's CSV of many European
-    countries; a line ``sep=;`` above the header decides. Quoted cells may hold line breaks and
-    doubled quotes; where tabs separate cells and quoting makes no table of the text, it is read
-    without, and a note says so.
+    detected from the content. If the header contains tabs, they separate cells, whatever the
+    suffix. Otherwise semicolons do if there are more of them than commas, as in Excel's CSV of many
+    European countries. A line ``sep=;`` above the header decides. Quoted cells may contain line
+    breaks and doubled quotes. If cells are separated by tabs and the quoting is inconsistent,
+    quotation marks are read as characters, with a note.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
     Returns
     -------
     table : Table
-        Cells as written, values of JSON, Excel and Parquet with their types. Blank lines are no
-        rows. In JSON columns are the keys of all objects in order of appearance. Of a workbook the
-        first sheet with cells is read, hidden ones last. A first column without a name, as pandas
-        writes its index, is named "Unnamed: 0" as pandas names it; others without a name are left
-        out where they are empty throughout. Both with a note.
+        Cells as written; values of JSON, Excel and Parquet have their types. Blank lines are
+        skipped. In JSON, the columns are the keys of all objects in order of appearance. Of a
+        workbook, the first sheet with cells is read; hidden sheets come last. A first column
+        without a name, such as an index that pandas wrote, is called "Unnamed: 0", as in pandas.
+        Other columns without a name are left out if they are empty. Both cases give a note.
 
     Raises
     ------

@@ -84,13 +84,12 @@ class Table:
         Returns
         -------
         cells : list of str
-            One per row: texts as they are, nothing for None, dates by ISO 8601, other values as
-            JSON.
+            One per row: texts unchanged, "" for None, dates in ISO 8601, other values as JSON.
 
         Raises
         ------
         ValueError
-            When there is no such column, with those that there are and the nearest in name.
+            If there is no such column; the message has all columns, and the most similar name.
         """
         if isinstance(name, str):
             place = self._place(name)

@@ -45,9 +45,9 @@ def write_table(
     format : {"csv", "tsv", "jsonl", "json", "xlsx", "parquet"}, optional
         Kind of file. When None, as the name of `target` says, else CSV.
     escape_formulas : bool, default=False
-        Whether texts in CSV and TSV that a spreadsheet would run as a formula get an apostrophe in
-        front, see `escape_formula`. Without, they are written as they are, since altered data is no
-        longer the data. Excel files hold them as texts in any case.
+        Whether to put an apostrophe before texts in CSV and TSV that a spreadsheet would run as a
+        formula (`escape_formula`). By default, texts are written unchanged. Excel files contain
+        them as texts in any case.
 
     Returns
     -------
