@@ -106,6 +106,13 @@ def test_ctrl_c_keeps_the_best_so_far(case, tiny_model, monkeypatch):
 
 
 @cases
+def test_steps_lower_the_loss(case, sober_model):
+    curve = fitted(case, sober_model, epochs=20, learning_rate=3e-3).loss_curve_
+    # The last epoch of three steps beside the first.
+    assert np.mean(curve[-3:]) < 0.7 * np.mean(curve[:3])
+
+
+@cases
 def test_half_precision_trains_float32_weights(case, tiny_model):
     half, exact = fitted(case, tiny_model, dtype="bfloat16"), fitted(case, tiny_model)
     np.testing.assert_allclose(said(half), said(exact), atol=0.2)

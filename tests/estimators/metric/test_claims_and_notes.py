@@ -12,7 +12,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks.data.quora import read_quora
 from estimators import FILM, MiniBatchFILM, Triplets, fast_duplicates
-from estimators.cli.tables import write_table
 from film.datasets import make_question_pairs
 from film.metric.contributions import largest_contributions
 from film.metric.decomposition.products import threaded_product
@@ -22,7 +21,6 @@ from film.metric.solver import solve
 from film.metric.stopping import StopReason
 from film.metric.triplets import anchor_sums, triplets_from_pairs
 from film.text import normalize_text
-from tests.estimators.cli.commands import run
 
 DATA = os.environ.get("FILM_DATA", "")
 SOLVERS = ["eigen", "cayley"]
@@ -152,11 +150,3 @@ def test_a_note_on_the_rank_names_what_was_too_large():
     assert "d=40 were reduced to 5 and 30: X of shape (60, 30)" in note
     data = make_question_pairs(200, random_state=0)
     assert notes_of(lambda: fast_duplicates(rank=20, cv=2).fit(data.pairs, data.y)) == []
-
-
-def test_the_command_line_has_no_note_on_a_rank_that_was_asked_for(tmp_path):
-    data = make_question_pairs(200, random_state=0)
-    rows = [[*pair, int(label)] for pair, label in zip(data.pairs, data.y, strict=True)]
-    write_table(tmp_path / "train.csv", ["question1", "question2", "is_duplicate"], rows)
-    ran = run("train", tmp_path / "train.csv", "-m", tmp_path / "m.film", "--rank", 20)
-    assert ran.code == 0 and "reduced" not in ran.err + ran.out, ran.err

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from estimators import (
     FILM,
-    DisjointPairsKFold,
     DuplicateClassifier,
     PairwiseKNNClassifier,
     SentenceEncoder,
@@ -57,15 +55,3 @@ def test_in_the_pairwise_knn_rule(embedder, tmp_path):
 def test_in_a_stack(embedder, tmp_path):
     stack = DuplicateClassifier([("film", embedder)], cv=2).fit(DATA.pairs, DATA.y)
     check_saved(stack, DATA.pairs[:9], tmp_path)
-
-
-@pytest.mark.parametrize("embedder", ["vectors"], indirect=True)
-def test_in_a_search_over_its_parameters(embedder, tmp_path):
-    search = GridSearchCV(
-        PairwiseKNNClassifier(embedder, k=5, cv=2, memory=str(tmp_path / "cache")),
-        {"embedder__film__margin": [0.1, 1.0], "k": [3]},
-        cv=DisjointPairsKFold(2),
-        error_score="raise",
-    ).fit(DATA.pairs, DATA.y)
-    assert set(search.best_params_) == {"embedder__film__margin", "k"}
-    assert search.best_estimator_.embedder_[-1].components_.shape[0] == 8

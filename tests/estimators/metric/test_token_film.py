@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV
 
 from estimators import (
     FILM,
@@ -147,16 +146,6 @@ def test_units_weights_and_alignment_work_over_it(tiny_model):
     [aligned] = model.align([("a cat sat", "the dog")], [(["a cat", "sat"], ["the dog"])])
     assert aligned.scores.shape == (2, 1)
     assert model.unknown_shares([("a zebra", "a cat")]).tolist() == [[0.5, 0.0]]
-
-
-def test_a_search_reaches_its_parameters(tiny_model):
-    search = GridSearchCV(
-        RCMDRegressor(make(tiny_model)),
-        {"model__margin": [0.1, 1.0]},
-        cv=[[np.arange(7), np.arange(7)]],
-    )
-    search.fit(np.array(PAIRS, dtype=object), np.array(Y))
-    assert search.best_params_["model__margin"] in (0.1, 1.0)
 
 
 def test_parameters_of_the_encoder_are_its_own(tiny_model):
