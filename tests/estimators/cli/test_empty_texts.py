@@ -2,7 +2,6 @@
 
 import pytest
 
-from estimators import DuplicateFinder
 from estimators.cli.reading import pairs_of
 from estimators.cli.tables import read_table
 from film.datasets import make_question_pairs
@@ -61,10 +60,3 @@ def test_a_single_pair_of_empty_texts_is_refused_too(shelf, tmp_path):
     assert "are empty in every row" in refused("score", path, "-m", shelf / "model.skops")
     message = refused("explain", "--text-pair", "", " ", "-m", shelf / "model.skops")
     assert "--text-pair has two empty texts" in message
-
-
-def test_texts_that_are_all_empty_have_no_duplicates():
-    finder = DuplicateFinder().fit(["", " ", ""])
-    assert len(finder.find(threshold=0.0)) == len(finder.find(budget=3)) == 0
-    assert len(finder.groups(0.1, must_link=[], cannot_link=[])) == 0
-    assert len(finder.match(["tea", ""], threshold=0.0)) == 0

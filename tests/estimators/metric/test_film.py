@@ -134,24 +134,6 @@ def test_rows_that_triplets_do_not_tell_apart_are_not_called_converged(solver, d
         mini.fit(X, triplets)
 
 
-@quiet
-def test_features_have_names_and_frames_come_out():
-    pandas = pytest.importorskip("pandas")
-    X, labels = groups()
-    names = [f"word{i}" for i in range(20)]
-    frame = pandas.DataFrame(X, columns=names, index=np.arange(120) + 7)
-    metric = small().set_output(transform="pandas").fit(frame, labels)
-    assert metric.get_feature_names_out().tolist() == ["film0", "film1", "film2", "film3"]
-    assert metric.feature_names_in_.tolist() == names
-    out = metric.transform(frame)
-    assert out.columns.tolist() == ["film0", "film1", "film2", "film3"]
-    assert out.index.tolist() == frame.index.tolist()
-    assert np.allclose(out, small().fit(X, labels).transform(X), atol=1e-12)
-    assert metric.score(Triplets(frame, mined(labels))) == metric.score(frame, mined(labels))
-    with pytest.raises(ValueError, match="feature names should match"):
-        metric.transform(frame.rename(columns={"word0": "other"}))
-
-
 def disjoint_triplets():
     """Triplets inside blocks of points, so that folds of them share none."""
     X, _ = groups(n=160)

@@ -152,12 +152,14 @@ class ByHand(TextsByHand):
 
     def columns(self, metric, judged, counted):
         known = {text for pair in self.pairs for text in pair} | (self.corpus or set())
-        points = {}
-        for text in counted | {*map(normalize_text, judged.flat)}:
-            points[text] = metric.transform(np.array([self.spelling.get(text, text)], object))[0]
-        for text in judged.flat:
-            if normalize_text(text) not in known:
-                points[normalize_text(text)] = metric.transform(np.array([text], object))[0]
+        spelled = {
+            text: self.spelling.get(text, text)
+            for text in counted | {*map(normalize_text, judged.flat)}
+        }
+        new = {normalize_text(text): text for text in judged.flat}
+        spelled |= {reading: text for reading, text in new.items() if reading not in known}
+        vectors = metric.transform(np.array([*spelled.values()], dtype=object))
+        points = dict(zip(spelled, vectors, strict=True))
 
         def cosine(x, z):
             norms = np.linalg.norm(points[x]) * np.linalg.norm(points[z])
