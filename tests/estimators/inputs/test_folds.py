@@ -5,6 +5,7 @@ import pickle
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn import config_context
@@ -195,7 +196,6 @@ def test_split_shares_no_question_and_has_the_asked_size(seed):
 
 
 def test_split_order_types_and_seed():
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(noisy_pairs(50, 200, 0), columns=["a", "b"])
     y = pd.Series(range(50))
     parts = disjoint_pairs_split(frame, y, test_size=10, random_state=0)
@@ -228,7 +228,11 @@ POINTS = np.arange(24.0).reshape(8, 3)
 ROWS = [[0, 1, 2], [1, 0, 3], [4, 5, 6], [5, 4, 7]]
 
 
-@pytest.mark.parametrize("points", [POINTS, sparse.csr_array(POINTS), sparse.coo_array(POINTS)])
+@pytest.mark.parametrize(
+    "points",
+    [POINTS, pd.DataFrame(POINTS), sparse.csr_array(POINTS), sparse.coo_array(POINTS)],
+    ids=["dense", "frame", "csr", "coo"],
+)
 def test_triplets_hold_the_points_themselves(points):
     view = Triplets(points, ROWS)
     assert view.points is points
