@@ -73,7 +73,7 @@ def coverage(
     scored: Any, two_tables: bool, threshold: float, n_reviews: int
 ) -> dict[int, list[float]]:
     """Return by number of answers how often intervals hold the truth, and their mean widths."""
-    pairs, scores, labels, _ = scored
+    pairs, scores, labels, *_ = scored
     listed = scores >= threshold
     truth = labels[listed].mean(), labels[listed].sum() / labels.sum()
     rows: dict[int, list[Any]] = {n: [] for n in NUMBERS}
@@ -106,7 +106,7 @@ def ask(
 
 def answers_needed(scored: Any, two_tables: bool, n_reviews: int) -> dict[str, float]:
     """Return the numbers of answers for an interval of ±`HALF_WIDTH` of a precision near `GOAL`."""
-    pairs, scores, labels, _ = scored
+    pairs, scores, labels, *_ = scored
     grid = np.arange(1, 100) / 100
     true = np.array([labels[scores >= t].mean() if (scores >= t).any() else 0 for t in grid])
     threshold = float(grid[np.abs(true - GOAL).argmin()])

@@ -78,10 +78,11 @@ def thinned(sides: Sequence[Rows], gold: Gold, share: float) -> tuple[list[Rows]
 
 def candidates(
     sides: Sequence[Rows], gold: Gold, *, by_column: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Score the candidates of a table, but copies; return also labels and the number of duplicates.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int, bool]:
+    """Score the candidates of a table, but copies.
 
-    Pairs are numbers of rows, which differ between the sides.
+    Returns pairs, scores, labels, the number of duplicates, and whether columns decide alone. Pairs
+    are numbers of rows, which differ between the sides.
     """
     ids = [row["id"] for side in sides for row in side]
     given: list[Any] = [cells_of(side) if by_column else joined(side) for side in sides]
@@ -100,7 +101,9 @@ def candidates(
     labels = np.array([frozenset(pair) in known for pair in pairs.tolist()], dtype=bool)
     copies = found.kind == "copy"
     n_duplicates = len(known) - int(labels[copies].sum())
-    return pairs[~copies], found.scores[~copies], labels[~copies], n_duplicates
+    records: Any = found.records
+    alone = by_column and records.agreement.weights.alone
+    return pairs[~copies], found.scores[~copies], labels[~copies], n_duplicates, alone
 
 
 def figures(
@@ -108,13 +111,19 @@ def figures(
     scores: np.ndarray,
     labels: np.ndarray,
     n_duplicates: int,
+    alone: bool = False,
     *,
     two_tables: bool,
     by_column: bool = False,
 ) -> dict[str, float]:
     """Compare thresholds of candidates; of two tables, each row has at most one partner."""
     expected = expected_precision(
-        pairs, scores, two_tables=two_tables, one_to_one=two_tables, by_column=by_column
+        pairs,
+        scores,
+        two_tables=two_tables,
+        one_to_one=two_tables,
+        by_column=by_column,
+        alone=alone,
     )
     if two_tables:
         chosen, _ = one_to_one(pairs, scores)

@@ -23,6 +23,9 @@ from film.corpus import cut, link_scores, merges_of_rows, missing_pairs, weakest
 from film.judge import one_to_one
 from film.text import copy_key
 
+MOST_PER_ROW = 100
+"""Mean number of pairs per row up to which all pairs of rows of a group are listed."""
+
 Columns = tuple[str, ...] | None
 """Names of the columns of records; None for texts."""
 
@@ -31,29 +34,52 @@ def find_pairs(
     rows: CorpusRows,
     scores: PairScores,
     wanted: Wanted,
-    cannot: np.ndarray,
+    known: KnownPairs,
     verbose: int,
     columns: Columns,
 ) -> DuplicatePairs:
     """List the best pairs of rows, except pairs of texts that are known to differ in meaning."""
-    found = scores.of_wanted(wanted, cannot, verbose)
-    # With a million texts, most candidates are too far; all further work uses only the rest.
-    free = ~are_among(found.pairs, cannot) & (found.scores >= found.wanted.lowest)
+    found = scores.of_wanted(wanted, known.cannot, verbose)
+    sides = [(rows.ids, rows.texts, rows.records)] * 2
+    provenance = _provenance(scores, found)
     first_rows, copies = rows.first_and_copies()
+    if wanted.is_estimated and found.columns_decide:
+        links = _linked(scores, found, len(first_rows), "average", known, verbose)[2]
+        merges = merges_of_rows(links, rows.codes, first_rows, copies)
+        labels = cut(merges, len(rows.codes), -np.inf)
+        pairs = _pairs_within(labels, MOST_PER_ROW * len(labels))
+        if pairs is not None:
+            codes = np.sort(rows.codes[pairs], axis=1)
+            same = codes[:, 0] == codes[:, 1]
+            values, kind = np.ones(len(pairs)), np.full(len(pairs), "copy", dtype=object)
+            keys, of_pair = np.unique(codes[~same] @ [len(labels), 1], return_inverse=True)
+            distinct = np.column_stack(np.divmod(keys, len(labels)))
+            answers = found.of_pairs(
+                distinct, lambda more: scores.of_more(more, found.prior, verbose)
+            )
+            values[~same], kind[~same] = (part[of_pair] for part in answers)
+            found.wanted, provenance["is_by_group"] = Wanted(0), True
+            return _ranked(pairs, values, kind, found, sides, provenance, columns)
+    # With a million texts, most candidates are too far; all further work uses only the rest.
+    free = ~are_among(found.pairs, known.cannot) & (found.scores >= found.wanted.lowest)
     pairs = np.concatenate(
         [np.column_stack([first_rows[rows.codes[copies]], copies]), first_rows[found.pairs[free]]]
     )
-    ones = np.ones(len(copies))
+    values = np.concatenate([np.ones(len(copies)), found.scores[free]])
     kind = np.concatenate([np.full(len(copies), "copy", dtype=object), found.answers[1][free]])
-    return _ranked(
-        pairs,
-        np.concatenate([ones, found.scores[free]]),
-        kind,
-        found,
-        [(rows.ids, rows.texts, rows.records)] * 2,
-        _provenance(scores, found),
-        columns,
-    )
+    return _ranked(pairs, values, kind, found, sides, provenance, columns)
+
+
+def _pairs_within(labels: np.ndarray, most: int) -> np.ndarray | None:
+    """Return all pairs of equal labels, the lower place first; None if there are too many."""
+    order = np.argsort(labels, kind="stable")
+    n_after = np.cumsum(np.bincount(labels))[labels[order]] - np.arange(1, len(order) + 1)
+    n_pairs = int(n_after.sum())
+    if n_pairs > most:
+        return None
+    first = np.repeat(np.arange(len(order)), n_after)
+    before = np.repeat(np.cumsum(n_after) - n_after, n_after)
+    return order[np.column_stack([first, first + 1 + np.arange(n_pairs) - before])]
 
 
 def match_rows(
@@ -95,32 +121,10 @@ def group_rows(
 ) -> DuplicateGroups:
     """Group rows by the links of their texts."""
     found = scores.of_wanted(wanted, known.cannot, verbose)
-    threshold = found.wanted.lowest
-    pairs, values = found.pairs, found.scores
     first_rows, copies = rows.first_and_copies()
-    links, n_incomplete = np.empty((0, 3)), 0
-    if len(first_rows):
-        n = len(first_rows)
-        unscored = known.must[~are_among(known.must, pairs)]
-        missing, n_incomplete = missing_pairs(
-            np.concatenate([pairs, unscored]),
-            np.concatenate([values, np.zeros(len(unscored))]),
-            n,
-            threshold=threshold,
-            must_link=known.must,
-        )
-        more = np.concatenate([unscored, missing])
-        pairs = np.concatenate([pairs, more])
-        values = np.concatenate([values, scores.of_more(more, found.prior, verbose)[0]])
-        links = link_scores(
-            pairs,
-            values,
-            n,
-            method=linkage,
-            threshold=threshold,
-            must_link=known.must,
-            cannot_link=known.cannot,
-        )
+    pairs, values, links, n_incomplete = _linked(
+        scores, found, len(first_rows), linkage, known, verbose
+    )
     merges = merges_of_rows(links, rows.codes, first_rows, copies)
     groups, labels = _described(merges, pairs, values, rows, first_rows)
     if n_incomplete:
@@ -135,6 +139,40 @@ def group_rows(
     return DuplicateGroups(
         groups, labels, merges, linkage=linkage, n_incomplete=n_incomplete, **provenance
     )
+
+
+def _linked(
+    scores: PairScores, found: Scored, n: int, linkage: Any, known: KnownPairs, verbose: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """Compare connected texts with each other, and merge them.
+
+    Returns pairs, scores, merges, and the number of texts that were not compared with all others.
+    """
+    pairs, values = found.pairs, found.scores
+    if not n:
+        return pairs, values, np.empty((0, 3)), 0
+    threshold = found.wanted.lowest
+    unscored = known.must[~are_among(known.must, pairs)]
+    missing, n_incomplete = missing_pairs(
+        np.concatenate([pairs, unscored]),
+        np.concatenate([values, np.zeros(len(unscored))]),
+        n,
+        threshold=threshold,
+        must_link=known.must,
+    )
+    more = np.concatenate([unscored, missing])
+    pairs = np.concatenate([pairs, more])
+    values = np.concatenate([values, scores.of_more(more, found.prior, verbose)[0]])
+    links = link_scores(
+        pairs,
+        values,
+        n,
+        method=linkage,
+        threshold=threshold,
+        must_link=known.must,
+        cannot_link=known.cannot,
+    )
+    return pairs, values, links, n_incomplete
 
 
 def nearest_rows(

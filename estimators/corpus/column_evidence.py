@@ -64,9 +64,11 @@ class ColumnEvidence:
         found = np.empty((len(codes), len(self.kinds)), dtype=np.intp)
         columns = cells_by_column(records)
         for number, place in enumerate(self._places):
-            cells, cell_of = np.unique(as_texts(columns[place]), return_inverse=True)
-            pairs, pair_of = np.unique(cell_of[codes], axis=0, return_inverse=True)
-            found[:, number] = self._of_cells(number, cells.tolist(), pairs, space)[pair_of.ravel()]
+            cells, cell_of = distinct_texts(as_texts(columns[place]))
+            # Distinct numbers are several times faster than distinct rows.
+            keys, pair_of = np.unique(cell_of[codes] @ [len(cells), 1], return_inverse=True)
+            pairs = np.column_stack(np.divmod(keys, len(cells)))
+            found[:, number] = self._of_cells(number, cells, pairs, space)[pair_of]
         return found
 
     def _of_cells(

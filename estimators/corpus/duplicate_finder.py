@@ -354,7 +354,11 @@ class DuplicateFinder(BaseEstimator):
         -------
         pairs : DuplicatePairs
             First exact copies, with score 1: each row with the first row of its text, so n rows of
-            one text are n − 1 pairs. Then pairs of different texts, each by its first row.
+            one text are n − 1 pairs. Then pairs of different texts, each by its first row. Without
+            ``threshold`` and ``budget``, records whose columns decide alone
+            (`film.judge.separating_column_weights`) yield the pairs of rows of one group at the
+            estimated threshold, whatever their own score, unless there are over 100 per row: a
+            person may have many rows, which tell together who they are.
 
         Raises
         ------
@@ -365,7 +369,7 @@ class DuplicateFinder(BaseEstimator):
         rows, scores = self._corpus()
         wanted = checked_limits("find", threshold, budget)
         known = self.known_pairs(None, cannot_link)
-        return find_pairs(rows, scores, wanted, known.cannot, self.verbose, self._columns)
+        return find_pairs(rows, scores, wanted, known, self.verbose, self._columns)
 
     def match(
         self,

@@ -104,6 +104,8 @@ class DuplicatePairs(_Table):
         With ``one_to_one``, the number of pairs whose rows have another pair of the same score.
     records : PairedRecords or None
         Cells and the effects of columns, if the rows are records.
+    is_by_group : bool
+        Whether all pairs of rows of one group are listed, also below the threshold.
     """
 
     pairs: np.ndarray
@@ -120,6 +122,7 @@ class DuplicatePairs(_Table):
     expected: ExpectedPrecision | None = None
     n_ties: int = 0
     records: PairedRecords | None = None
+    is_by_group: bool = False
 
     def __len__(self) -> int:
         return len(self.pairs)

@@ -85,6 +85,23 @@ class Scored:
         """Score of each pair."""
         return self.answers[0]
 
+    @property
+    def columns_decide(self) -> bool:
+        """Whether columns decide alone (`film.judge.separating_column_weights`)."""
+        weights = None if self.agreement is None else self.agreement.weights
+        return weights is not None and weights.alone
+
+    def of_pairs(self, pairs: np.ndarray, ask: Callable[[np.ndarray], Answers]) -> Answers:
+        """Return the answers of other distinct pairs; those without one are asked for."""
+        keys, wanted = _keys(self.pairs), _keys(pairs)
+        order = np.argsort(keys)
+        place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
+        scores, kinds = (values[place] for values in self.answers)
+        new = np.flatnonzero(keys[place] != wanted)
+        if len(new):
+            scores[new], kinds[new] = ask(pairs[new])
+        return scores, kinds
+
     def grow(
         self,
         near: np.ndarray,

@@ -138,22 +138,23 @@ class PairScores:
             Whether to show progress.
         """
         found = self.of_candidates(verbose)
+        found.agreement = getattr(self._general, "columns", None)
         self._settle(found, wanted, found.pairs)
-        if not found.wanted.is_all:
+        # Pairs of groups need no more candidates, among which there are more and more chance pairs.
+        if not (found.wanted.is_all or (wanted.is_estimated and found.columns_decide)):
 
             def ask(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                 return self.of_more(pairs, found.prior, verbose)
 
             found.grow(self.index.others(), self.index.others, ask, left_out=left_out)
-        found.agreement = getattr(self._general, "columns", None)
         return found
 
     def _settle(self, found: Scored, wanted: Wanted, points: np.ndarray, **kinds: bool) -> None:
         """Note which pairs are wanted; estimate the lowest score if this is asked for."""
         found.wanted = wanted
         if wanted.is_estimated and self.name == "score":
-            by_column = self.columns is not None
-            found.expected = expected_precision(points, found.scores, by_column=by_column, **kinds)
+            kinds |= {"by_column": self.columns is not None, "alone": found.columns_decide}
+            found.expected = expected_precision(points, found.scores, **kinds)
             found.wanted = Wanted(found.expected.best_threshold, wanted.most)
 
     def of_more(

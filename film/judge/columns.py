@@ -31,7 +31,7 @@ _KEPT = 0.7
 _KEPT_ALONE = 0.3
 """The same where columns decide alone: they depend on each other."""
 
-_AMBIGUOUS = 0.1
+_AMBIGUOUS = 0.2
 _CONFIRMED = 0.95
 
 
@@ -158,7 +158,7 @@ def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> Colu
     -------
     weights : ColumnWeights or None
         None unless, after 30 steps of EM, the chances p are nearly certain, with
-        sum(min(p, 1 − p)) < 0.1 sum(p), and hold 95 % of the pairs that were likely at the start.
+        sum(min(p, 1 − p)) < 0.2 sum(p), and hold 95 % of the pairs that were likely at the start.
 
     Notes
     -----

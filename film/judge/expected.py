@@ -40,6 +40,9 @@ _USUAL_CROSSING = {False: (0.8, 1.0), True: (-0.3, 1.2)}
 _CROSSING_BY_COLUMN = {False: (2.0, 1.0), True: (2.0, 2.0)}
 """With the evidence of columns, which is also learned from mere near copies."""
 
+_CROSSING_ALONE = (0.0, 0.5)
+"""Where columns decide alone, by EM, within one table."""
+
 _PER_ROW = 0.4
 """Spread of the half-normal prior of the number of duplicates per row, between two tables."""
 
@@ -145,6 +148,7 @@ def expected_precision(
     two_tables: bool = False,
     one_to_one: bool = False,
     by_column: bool = False,
+    alone: bool = False,
 ) -> ExpectedPrecision:
     """Estimate precision and recall by threshold, without labels.
 
@@ -161,6 +165,8 @@ def expected_precision(
         Whether only the pairs of the first round are listed.
     by_column : bool, default=False
         Whether the scores hold the evidence of columns (`film.judge.log_odds_with_columns`).
+    alone : bool, default=False
+        Whether columns decide alone (`film.judge.separating_column_weights`).
 
     Returns
     -------
@@ -201,7 +207,7 @@ def expected_precision(
     """
     x, rounds = _placed(pairs, scores)
     kept = (scores < 1) & (x >= _EDGES[0])
-    cases = _cases(two_tables, by_column)
+    cases = _cases(two_tables, by_column, alone)
     n_rows = _n_rows(pairs, two_tables)
     weights = _weights(x[kept], rounds[kept], cases, n_rows, two_tables)
     if one_to_one:
@@ -314,11 +320,13 @@ def matching_rounds(pairs: NDArray[np.intp], scores: Floats, n_rounds: int) -> N
     return rounds
 
 
-def _cases(two_tables: bool, by_column: bool = False) -> _Cases:
+def _cases(two_tables: bool, by_column: bool = False, alone: bool = False) -> _Cases:
     grid = itertools.product(_CROSSINGS, _SLOPES, _LATER)
     rows = np.array([(t, b, *kind) for t, b, kind in grid])
     crossing, slope, later, share, usual_slope, spread = rows.T
     mean, sd = (_CROSSING_BY_COLUMN if by_column else _USUAL_CROSSING)[two_tables]
+    if alone and not two_tables:
+        mean, sd = _CROSSING_ALONE
     log_prior = (
         np.log(share)
         - ((crossing - mean) / sd) ** 2 / 2

@@ -386,6 +386,7 @@ def _differing(finder: Any, lowest: float | None, must: list[Any]) -> list[Any]:
     """Return pairs of ids that differ in a number, code or the like, but those of ``must``."""
     found = finder.find(threshold=lowest)
     differs = np.array([kind.startswith("differs") for kind in found.kind.tolist()], dtype=bool)
+    differs &= found.scores >= found.threshold
     linked = {frozenset(pair) for pair in must}
     pairs = [(a, b) for a, b in found.ids[differs].tolist() if frozenset((a, b)) not in linked]
     if pairs:
@@ -504,7 +505,10 @@ def _note_on_texts(finder: Any) -> None:
 
 def _note_on(found: Any, lowest: float, n_rows: int) -> None:
     text = f"{len(found)} {'groups' if hasattr(found, 'groups') else 'pairs'}"
-    text += f" with a {found.score_name} of {lowest:g} or more"
+    if getattr(found, "is_by_group", False):
+        text += f" within groups whose mean {found.score_name} is {lowest:g} or more"
+    else:
+        text += f" with a {found.score_name} of {lowest:g} or more"
     if found.prior is not None:
         text += f", at a share of {found.prior:.2%} duplicates among candidates"
     if found.index != "exact":

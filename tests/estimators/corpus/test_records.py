@@ -60,7 +60,22 @@ def test_a_person_may_have_many_rows():
     for column in rows.columns:
         rows.loc[rng.random(len(rows)) < 0.2, column] = ""
     owner = np.repeat(np.arange(60), 8)
-    found = DuplicateFinder().fit(rows).groups()
+    finder = DuplicateFinder().fit(rows)
+    found = finder.groups()
+    pairs = finder.find()
+    # Pairs of one group are listed, also below the threshold, and also those of copies.
+    inside = found.labels[:, None] == found.labels
+    inside[found.labels < 0] = False
+    assert pairs.is_by_group
+    assert sorted(pairs.pairs.tolist()) == np.argwhere(np.triu(inside, 1)).tolist()
+    own, kinds = finder.score_pairs(pairs.ids.tolist())
+    np.testing.assert_allclose(pairs.scores, own)
+    assert pairs.kind.tolist() == kinds.tolist() and "copy" in kinds
+    assert pairs.scores.min() < pairs.threshold == found.threshold
+    assert finder.find(threshold=pairs.threshold).scores.min() >= pairs.threshold
+    apart = [tuple(pairs.ids[-1])]
+    again = finder.find(cannot_link=apart).ids.tolist()
+    assert list(apart[0]) not in again and len(again) < len(pairs)
     assert found.labels.max() < 75
     both = np.flatnonzero(found.labels >= 0)
     n_of = pd.crosstab(found.labels[both], owner[both]).to_numpy()

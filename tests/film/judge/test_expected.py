@@ -76,7 +76,7 @@ def slow_evidence(X, counts, weight, mean, spread, offset, start):
     return -loss - np.linalg.slogdet(curvature + np.diag(1 / spread**2))[1] / 2, best
 
 
-def slow_expected(pairs, scores, two_tables=False, one_to_one=False, by_column=False):
+def slow_expected(pairs, scores, two_tables=False, one_to_one=False, by_column=False, alone=False):
     """Precision, recall, their intervals and F1 by the model, for one of its cases at a time."""
     x = logit(np.clip(scores, 1e-9, 1 - 1e-9))
     rows_of = [set(side) for side in pairs.T.tolist()]
@@ -104,7 +104,7 @@ def slow_expected(pairs, scores, two_tables=False, one_to_one=False, by_column=F
     spread = np.array([100, 1, 0.5, 0.5, 0.5, 0.5, 1, 1, 1, 1, 0.4])
     kinds = [(0.02, 0.6, 2.8, 0.4), (0.15, 0.25, 2.8, 0.4), (1.0, 0.15, 4.0, 0.25)]
     usual_crossing = {False: [(0.8, 1), (-0.3, 1.2)], True: [(2, 1), (2, 2)]}
-    centre, width = usual_crossing[by_column][two_tables]
+    centre, width = (0, 0.5) if alone else usual_crossing[by_column][two_tables]
     listed = rounds == 0 if one_to_one else np.ones(len(x), dtype=bool)
     thresholds = np.arange(1, 100) / 100
     cell = (x[:, None] >= logit(thresholds)).sum(axis=1) * 9 + rounds
@@ -173,6 +173,7 @@ def check_model(pairs, scores, **given):
     [
         ({}, 4, 0.0),
         ({"by_column": True}, 4, 0.5),
+        ({"by_column": True, "alone": True}, 4, 0.5),
         ({"two_tables": True}, 2, -2.7),
         ({"two_tables": True, "one_to_one": True, "by_column": True}, 2, 3.5),
     ],
