@@ -72,3 +72,9 @@ def note_kinds(finder: Any) -> None:
     if finder.kinds_:
         kinds = ", ".join(f"{name} ({kind})" for name, kind in finder.kinds_.items())
         note(f"columns compared: {kinds}")
+    if finder.left_out_:
+        note(
+            "left out, as they agree no more often in duplicates than in other pairs: "
+            f"{', '.join(finder.left_out_)}; to compare a column all the same, give its kind: "
+            f"--compare {finder.left_out_[0]}:text"
+        )

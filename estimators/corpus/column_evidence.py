@@ -107,3 +107,10 @@ def cells_by_column(records: Sequence[str]) -> list[list[str]]:
     return [
         list(column) for column in zip(*(record.split(CELL_END) for record in records), strict=True)
     ]
+
+
+def only_columns(records: Sequence[str], columns: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """Return records that have only some of their columns."""
+    places = [list(columns).index(name) for name in kept]
+    cells = (record.split(CELL_END) for record in records)
+    return [CELL_END.join(row[place] for place in places) for row in cells]

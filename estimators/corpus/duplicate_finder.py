@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from estimators.corpus.answers import find_pairs, group_rows, match_rows, nearest_rows
-from estimators.corpus.column_evidence import ColumnEvidence, cells_by_column
+from estimators.corpus.column_evidence import ColumnEvidence, cells_by_column, only_columns
 from estimators.corpus.corpus_index import CorpusIndex
 from estimators.corpus.corpus_rows import CorpusRows
 from estimators.corpus.finder_inputs import (
@@ -45,6 +45,9 @@ from estimators.inspection import ScoreExplanation
 from estimators.persistence import savable
 from film.judge import EVIDENCE, describe_differences
 from film.text import copy_key
+
+MOST_MATCHED = 2000
+"""Number of rows of a second table from which uninformative columns are found."""
 
 
 @savable
@@ -102,7 +105,8 @@ class DuplicateFinder(BaseEstimator):
     compare : list of str, or dict of str to str, default=None
         Columns of a frame to compare one by one, or a dict from column to kind
         (`film.compare.COLUMN_KINDS`; "" is recognised). None compares all columns of a frame that
-        has several.
+        has several. Columns that tell no duplicates from other pairs are left out, unless you give
+        their kind (`film.judge.uninformative_columns`).
     device : str, default=None
         Torch device for the search among dense vectors, such as "cuda". None uses NumPy. Neighbours
         are the same up to rounding. It may be changed after `fit`.
@@ -125,6 +129,9 @@ class DuplicateFinder(BaseEstimator):
         Columns of the records, in the order of ``compare`` or of the classifier; None for texts.
     kinds_ : dict of str to str
         Kind of each column that is compared without a classifier; empty for texts.
+    left_out_ : tuple of str
+        Columns that tell no duplicates from other pairs. They are neither compared nor among
+        ``columns_``.
     codes_ : ndarray of int, shape (n_rows,)
         Number of the unique text of each row, −1 for empty texts.
     has_blocks_ : bool
@@ -146,7 +153,8 @@ class DuplicateFinder(BaseEstimator):
 
     Notes
     -----
-    The search runs in the first `find`, `groups` or, if a prior is estimated, `query`. Exact search
+    The search runs in the first `find`, `groups` or, if a prior is estimated, `query`, and for
+    records in `fit`. Exact search
     takes O(n_unique²). Approximate search takes about O(n_unique^1.5): a text is compared with
     those that share its rarest words and trigrams, for dense vectors with the texts of at most 100
     of 4 √n_unique cells. After Ctrl-C, the next call continues from the finished blocks.
@@ -254,14 +262,48 @@ class DuplicateFinder(BaseEstimator):
         encoder = self._chosen_encoder(rows, others)
         for some in filter(None, (rows, others)):
             check_texts(some, encodable=encoder is not None)
-        settings = self.n_neighbors, self.index, self.random_state
-        index = CorpusIndex(self.embedder, *settings, encoder)
-        self._rows = CorpusRows.empty(inside is not None).grown(names, rows, inside, index, others)
-        self._scores = PairScores(index, probabilities, evidence)
-        self._columns = columns
+        settings = self.embedder, self.n_neighbors, self.index, self.random_state
+
+        def start(encoder: AnyEncoder | None) -> None:
+            index = CorpusIndex(*settings, encoder)
+            no_rows = CorpusRows.empty(inside is not None)
+            self._rows = no_rows.grown(names, rows, inside, index, others)
+            self._scores = PairScores(index, probabilities, evidence)
+            self._columns = columns
+
+        self._left_out = ()
+        if evidence is not None and columns is not None:
+            start(None)
+            self._left_out = self._uninformative(others)
+            if self._left_out:
+                kept = tuple(name for name in columns if name not in self._left_out)
+                rows, others = (only_columns(some, columns, kept) for some in (rows, others))
+                kinds = {name: evidence.kinds[name] for name in kept if name in evidence.kinds}
+                columns, evidence = kept, ColumnEvidence(kept, kinds, [*rows, *others])
+        if evidence is None or encoder is not None or self._left_out:
+            start(encoder)
         if probabilities is not None:
             probabilities.warn_of_unfamiliar(rows)
         return self
+
+    def _uninformative(self, others: list[str]) -> tuple[str, ...]:
+        """Return the columns, of those without a given kind, that tell no duplicates from others.
+
+        In two tables, a sample of the second is matched.
+        """
+        given = self.compare if isinstance(self.compare, dict) else {}
+        columns = self._columns or ()
+        if all(given.get(name) for name in columns) or (others and self.has_blocks_):
+            return ()
+        if others:
+            sample = others[:: -(-len(others) // MOST_MATCHED)]
+            cells = dict(zip(columns, cells_by_column(sample), strict=True))
+            found = self.match(cells, threshold=1.0)
+        else:
+            found = self.find(threshold=1.0)
+        agreement = found.records and found.records.agreement
+        silent = () if agreement is None else agreement.uninformative
+        return tuple(name for name in silent if not given.get(name))
 
     def add(self, texts: Any, ids: Any = None, blocks: Any = None) -> DuplicateFinder:
         """Add rows after the existing ones.
@@ -301,6 +343,12 @@ class DuplicateFinder(BaseEstimator):
     vectorizer_ = property(
         lambda self: self._corpus()[1].index.space.vectorizer(), doc="Embedder of the candidates."
     )
+
+    @property
+    def left_out_(self) -> tuple[str, ...]:
+        """Columns that are not compared, because they tell no duplicates from other pairs."""
+        self._corpus()
+        return self._left_out
 
     encoder_ = property(lambda self: self._corpus()[1].index.encoder, doc="Fitted encoder.")
 
@@ -640,7 +688,10 @@ class DuplicateFinder(BaseEstimator):
         n_texts = len({copy_key(text) for text in (*rows, *others)})
         return resolve_encoder(self.encoder, n_texts).encoder
 
+    _rows: CorpusRows
+    _scores: PairScores
     _columns: tuple[str, ...] | None = None
+    _left_out: tuple[str, ...] = ()
 
     def check_state(self) -> None:
         """Take the cells of records from the index, if an earlier version kept them there alone."""

@@ -22,6 +22,7 @@ from film.judge import (
     neighbour_features,
     pair_kinds,
     separating_column_weights,
+    uninformative_columns,
 )
 
 
@@ -38,7 +39,14 @@ class AgreementScores:
         Weights that are known already.
     two_tables : bool
         Whether the pairs that weights are learned from have one row of either table.
+
+    Attributes
+    ----------
+    uninformative : tuple of str
+        Columns that tell no duplicates from other pairs (`film.judge.uninformative_columns`).
     """
+
+    uninformative: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -61,6 +69,9 @@ class AgreementScores:
             one = fit_column_weights(levels, (weights @ chances)[cells])
             both = expit(log_odds_with_columns(general, one, levels))
             self.weights = separating_column_weights(levels, both) or one
+            chances = expit(log_odds_with_columns(general, self.weights, levels))
+            names = np.array(list(self._evidence.kinds), dtype=object)
+            self.uninformative = tuple(names[uninformative_columns(levels, chances)])
         return log_odds_with_columns(general, self.weights, levels)
 
     def of_columns(self, first: Sequence[str], second: Sequence[str]) -> dict[str, np.ndarray]:

@@ -6,6 +6,7 @@ from .columns import em_column_weights as em_column_weights
 from .columns import fit_column_weights as fit_column_weights
 from .columns import log_odds_with_columns as log_odds_with_columns
 from .columns import separating_column_weights as separating_column_weights
+from .columns import uninformative_columns as uninformative_columns
 from .differences import describe_differences as describe_differences
 from .differences import differing_spans as differing_spans
 from .differences import without_differences as without_differences

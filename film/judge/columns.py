@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression, minimize
 from scipy.special import expit, logit
+from scipy.stats import entropy
 
 from film.compare import LEVELS_OF_SIMILARITY, N_LEVELS
 
@@ -18,6 +19,7 @@ __all__ = [
     "fit_column_weights",
     "log_odds_with_columns",
     "separating_column_weights",
+    "uninformative_columns",
 ]
 
 Floats = NDArray[np.float64]
@@ -33,6 +35,11 @@ _KEPT_ALONE = 0.3
 
 _AMBIGUOUS = 0.2
 _CONFIRMED = 0.95
+
+_LEAST_INFORMATION = 0.02
+_LEAST_SHARE = 0.005
+_LEAST_SUM = 1.5
+"""Nats per duplicate, of a column and of all columns together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +191,47 @@ def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> Colu
     if not (certain and likely.any() and (found[likely] >= 0.5).mean() >= _CONFIRMED):
         return None
     return ColumnWeights(_KEPT_ALONE * weights.start, _KEPT_ALONE * weights.weights, alone=True)
+
+
+def uninformative_columns(levels: NDArray[np.intp], chances: Floats) -> NDArray[np.bool_]:
+    """Return which columns agree among duplicates as they do among other pairs, (n_columns,).
+
+    Parameters
+    ----------
+    levels : ndarray of int, shape (n, n_columns)
+        As in `fit_column_weights`.
+    chances : ndarray of float64, shape (n,)
+        Chance of each pair to be a duplicate, by all evidence.
+
+    Notes
+    -----
+    Such as the time when a row was written, or its number. The information of a column is the
+    divergence sum(m log(m / u)) of its shares of levels among duplicates (m) and other pairs (u),
+    less (number of levels − 1) / (2 · number of duplicates), which chance alone gives. A column is
+    uninformative if both cells are given in half of the pairs, and it has less than 0.02 nats or
+    less than 0.5 % of the sum of all columns. None is if this sum is below 1.5, because then hardly
+    any pair is known to be a duplicate. Values of a column that one table leaves empty may be in
+    another column there, so such a column stays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.judge import uninformative_columns
+    >>> levels = np.tile([[9, 9], [9, 2], [2, 9], [2, 2]], (100, 1))
+    >>> uninformative_columns(levels, np.tile([0.99, 0.99, 0.01, 0.01], 100)).tolist()
+    [False, True]
+    """
+    information = np.empty(levels.shape[1])
+    for column, of_column in enumerate(levels.T):
+        n_pairs = np.bincount(of_column, minlength=N_LEVELS).astype(np.float64)
+        n_duplicates = np.bincount(of_column, chances, N_LEVELS)
+        some = n_pairs > 0
+        others = (n_pairs - n_duplicates)[some] + 0.5
+        by_chance = (some.sum() - 1) / (2 * max(1e-9, n_duplicates.sum()))
+        information[column] = entropy(n_duplicates[some] + 1e-12, others) - by_chance
+    least = max(_LEAST_INFORMATION, _LEAST_SHARE * information.sum())
+    is_given = (levels >= 2).mean(axis=0) >= 0.5
+    return is_given & (information < least) & (information.sum() >= _LEAST_SUM)
 
 
 def _log_ratios(levels: NDArray[np.intp], chances: Floats) -> tuple[float, Floats]:

@@ -781,7 +781,7 @@ def test_43_every_text_that_says_how_far_search_is_exact_says_the_same():
         for name, text in texts.items()
     }
     named = {name for name, numbers in said.items() if numbers}
-    told = ("limits.md", "duplicates.md", "benchmarks/collections.md")
+    told = ("limits.md", "duplicates.md")
     assert named == {"DuplicateFinder", "film duplicates", *(f"docs/{name}" for name in told)}
     assert set().union(*said.values()) == {f"{EXACT_LIMIT:,}"}
 

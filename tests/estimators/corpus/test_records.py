@@ -95,6 +95,48 @@ def test_two_tables_are_matched_in_either_direction():
     assert "\x1f" not in "".join(found.texts.ravel()) and "  " not in "".join(found.texts.ravel())
 
 
+def with_noise(frame, seed=0):
+    """Add what tables hold beside the things they describe, different for each row."""
+    rng = np.random.default_rng(seed)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 10**8, len(frame)), "s")
+    return frame.assign(
+        written=days.astype(str),
+        key=[rng.bytes(8).hex() for _ in range(len(frame))],
+    )
+
+
+def test_columns_that_tell_nothing_are_left_out(tmp_path):
+    frame, _ = people(300, n_twice=200)
+    noisy = with_noise(frame)
+    finder = DuplicateFinder().fit(noisy)
+    assert finder.left_out_ == ("written", "key") and finder.columns_ == tuple(frame)
+    found, without = finder.find(), DuplicateFinder().fit(frame).find()
+    np.testing.assert_array_equal(found.pairs, without.pairs)
+    np.testing.assert_array_equal(found.scores, without.scores)
+    # A collection knows them.
+    save_model(finder, tmp_path / "people.film")
+    loaded = load_model(tmp_path / "people.film")
+    assert loaded.left_out_ == finder.left_out_
+    assert len(loaded.match(noisy[:3], threshold=1.0)) >= 3
+    # A given kind keeps a column, and without duplicates, all stay.
+    kinds = dict.fromkeys(noisy, "") | {"key": "code"}
+    assert DuplicateFinder(compare=kinds).fit(noisy).left_out_ == ("written",)
+    assert DuplicateFinder().fit(with_noise(people(400, n_twice=0)[0])).left_out_ == ()
+
+
+def test_columns_that_tell_nothing_about_two_tables_are_left_out():
+    frame, truth = people(300, seed=1, n_twice=100)
+    noisy = with_noise(frame)
+    old, new = noisy[:300], noisy[300:].reset_index(drop=True)
+    finder = DuplicateFinder().fit(old, beside=new)
+    assert finder.left_out_ == ("written", "key")
+    found = finder.match(new, one_to_one=True)
+    assert f1(found, {(b - 300, a) for a, b in truth}) > 0.9
+    # Blocks of the second table are not known yet, so nothing is learned from it.
+    blocks = ["one"] * len(old)
+    assert DuplicateFinder().fit(old, blocks=blocks, beside=new).left_out_ == ()
+
+
 def finder_columns(frame):
     return tuple(frame.columns)
 

@@ -13,6 +13,7 @@ from film.judge import (
     fit_column_weights,
     log_odds_with_columns,
     separating_column_weights,
+    uninformative_columns,
 )
 
 
@@ -165,3 +166,40 @@ def test_columns_that_do_not_separate_leave_it_to_the_general_formula():
     assert separating_column_weights(levels, others) is None
     # No pair is likely.
     assert separating_column_weights(levels, np.where(same, 0.3, 0.02)) is None
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("as drawn", [False, True, False]),
+        ("half of the noise is missing on one side", [False, False, False]),
+        ("no duplicates", [False, False, False]),
+        ("a weak column", [False, True, False]),
+    ],
+)
+def test_columns_that_tell_nothing_are_found(case, expected):
+    """Against the divergence of the levels, computed from its definition."""
+    rng = np.random.default_rng(7)
+    same = rng.random(20_000) < 0.1
+    chances = np.where(same, 0.95, 0.02)
+    noise = rng.choice([2, 5, 9], len(same))
+    strong = np.where(rng.random(len(same)) < 0.95, np.where(same, 9, 2), 5)
+    weak = np.where(rng.random(len(same)) < 0.3, np.where(same, 9, 2), 5)
+    if case == "no duplicates":
+        chances = np.full(len(same), 0.02)
+    if case == "half of the noise is missing on one side":
+        noise[rng.random(len(same)) < 0.6] = 1
+    levels = np.column_stack([strong, noise, weak])
+    if case == "a weak column":
+        levels = levels[:, [0, 1, 0]]
+        levels[:, 2] = np.where(rng.random(len(same)) < 0.15, strong, noise)
+    assert uninformative_columns(levels, chances).tolist() == expected
+    information = []
+    for column in levels.T:
+        m = np.array([chances[column == level].sum() for level in np.unique(column)])
+        u = np.array([(1 - chances)[column == level].sum() for level in np.unique(column)])
+        m, u = m / m.sum(), u / u.sum()
+        information.append(m @ np.log(m / u) - (len(m) - 1) / 2 / chances.sum())
+    little = np.array(information) < max(0.02, 0.005 * sum(information))
+    given = (levels >= 2).mean(axis=0) >= 0.5
+    assert (little & given & (sum(information) >= 1.5)).tolist() == expected
