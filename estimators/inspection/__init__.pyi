@@ -19,6 +19,7 @@ from .pages.evaluation import evaluation_page as evaluation_page
 from .pages.page import duplicates_page as duplicates_page
 from .pages.page import explanations_page as explanations_page
 from .pages.page import write_page as write_page
+from .pages.review import review_page as review_page
 from .pages.shown_words import shown_words as shown_words
 from .pages.suspicious import suspicious_page as suspicious_page
 from .printable import percent as percent

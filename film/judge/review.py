@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -264,6 +264,46 @@ class Review:
             return "refuted"
         later = self.forecast(answers, FAR, precision)
         return "open" if later.precision_interval[0] >= precision else "far"
+
+    def for_page(self, n: int) -> dict[str, Any]:
+        """Return what a page needs to ask and to estimate by itself.
+
+        Parameters
+        ----------
+        n : int
+            Most pairs of a stratum to ask about.
+
+        Returns
+        -------
+        data : dict
+            For JSON: the first n rows of each stratum in the order of questions ("queues"),
+            "sizes", the number of listed strata ("nListed"), the log-odds and widths of every case
+            and stratum and the log-weights of cases ("model"), and the constants ("rule").
+        """
+        likely = np.maximum(self._log_weights - self._log_weights.max(), -50)
+        return {
+            "queues": [queue[:n].tolist() for queue in self._queues],
+            "sizes": self.sizes.tolist(),
+            "nListed": self.n_listed,
+            "model": {
+                "weights": likely.round(3).tolist(),
+                "logOdds": self._log_odds.round(3).tolist(),
+                "widths": self._widths.round(3).tolist(),
+            },
+            "rule": {
+                "steps": _STEPS.tolist(),
+                "logPrior": self._log_prior.round(4).tolist(),
+                "draws": N_DRAWS,
+                "level": LEVEL,
+                "every": EVERY,
+                "far": FAR,
+            },
+        }
+
+    def place(self, row: int) -> tuple[int, int]:
+        """Return the stratum of a row, and its rank in the order of questions."""
+        stratum = int(self.strata[row])
+        return stratum, int(self._rank[row] - self.sizes[:stratum].sum())
 
     def _counts(self, answers: Answers) -> _Counts:
         counts = _Counts(*np.zeros((5, len(self.sizes))))

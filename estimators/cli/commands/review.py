@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any
 
 import click
@@ -15,6 +17,7 @@ from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option
 from estimators.cli.labelling.answers import Answers
 from estimators.cli.labelling.candidates import Candidates, asked_of, candidate_pairs
+from estimators.cli.labelling.page import review_data
 from estimators.cli.labelling.progress import agreement_line, estimate_lines, stop_line
 from estimators.cli.options import (
     FILE,
@@ -22,19 +25,21 @@ from estimators.cli.options import (
     FiniteRange,
     compare_option,
     compared_by_option,
+    html_option,
     model_option,
     pair_options,
     record_options,
     seed_option,
     text_option,
 )
-from estimators.cli.writing import check_places
+from estimators.cli.writing import check_places, note_written
 from estimators.inputs import CELL_END, RecordPairs, usable_folds
-from estimators.inspection import printable_text, side_by_side
+from estimators.inspection import printable_text, review_page, side_by_side, write_page
 from estimators.pairs import few_label_duplicates, record_duplicates
 from estimators.persistence import save_model
 from film.judge import ExpectedPrecision, Review, expected_precision
 
+N_QUESTIONS = 20
 LEAST_RECALL = 0.1
 BATCH = 10
 FOLDS = 5
@@ -42,6 +47,9 @@ TREES = 100
 """A third of those of `few_label_duplicates`: most of the time of saving, while someone waits."""
 _SHOWN_CHARACTERS = 1000
 _CHOICES = "y (same), n (different), s (skip: can't tell), u (undo the last answer) or q (quit)"
+REASONS = ("words", "number", "name", "date", "place", "meaning")
+"""Reasons by key for texts; those of records are their columns."""
+_ANSWER = re.compile(r"\s*([ynsuq])[^\W\d_]*[\W_]*(.*?)\s*", re.IGNORECASE)
 
 
 @click.command(
@@ -49,6 +57,7 @@ _CHOICES = "y (same), n (different), s (skip: can't tell), u (undo the last answ
         "film review tickets.csv --text subject --labels labels.csv --precision 0.95",
         "film review pairs.csv -1 left -2 right --labels labels.csv -n 50",
         "film review tickets.csv --text subject --labels mine.csv --second hers.csv",
+        "film review tickets.csv --text subject --labels labels.csv --html review.html",
         "film train labels.csv --model duplicates.film",
     ),
 )
@@ -74,9 +83,12 @@ _CHOICES = "y (same), n (different), s (skip: can't tell), u (undo the last answ
     "-n",
     "n",
     type=click.IntRange(1),
-    default=20,
-    show_default=True,
-    help=("Number of questions in this session."),
+    show_default=str(N_QUESTIONS),
+    help="Number of questions in this session.",
+)
+@html_option(
+    "Write a page that asks in a browser, without a connection, and ask nothing here. The answers "
+    "that it saves are a file for --labels."
 )
 @click.option(
     "--threshold",
@@ -114,7 +126,8 @@ def review(
     compare: tuple[str, ...],
     labels: str,
     model: str | None,
-    n: int,
+    n: int | None,
+    html: str | None,
     threshold: float | None,
     precision: float | None,
     second: str | None,
@@ -129,7 +142,8 @@ def review(
     of scores; the next questions narrow the estimates most. After every answer, the command
     estimates precision and recall at the threshold, with 95 % intervals. Every answer is saved
     before the next question, and the same command continues where you stopped. Answers are y, n, s
-    (skip), u (undo) and q (quit), one per line, from the terminal or a pipe.
+    (skip), u (undo) and q (quit), one per line, from the terminal or a pipe. A reason may follow,
+    by key or in words: n2, or n other size. It is saved in the column reason.
 
     Several sessions may write to the same file of answers, and you may edit it meanwhile: new
     answers are appended and other columns stay. Answers that this command did not ask for count
@@ -137,8 +151,11 @@ def review(
     """
     if table == "-":
         raise click.UsageError("answers come from standard input, so TABLE must be a file")
-    _check_input()
-    check_places({"--labels": labels, "--model": model}, [table, second])
+    if html is None:
+        _check_input()
+    elif (n, model, second) != (None, None, None):
+        raise click.UsageError("--html asks nothing here; leave out -n, --model and --second")
+    check_places({"--labels": labels, "--model": model, "--html": html}, [table, second])
     rows = reading.open_table(table, encoding)
     asked = asked_of(rows, text, text1, text2, (left, right), compare)
     answers = Answers(labels, tuple(asked.kinds or ()))
@@ -146,10 +163,20 @@ def review(
     leaves(_kept(answers))
     candidates = candidate_pairs(asked, rows, seed, encoder)
     chosen = threshold or _expected_threshold(candidates, precision)
+    reasons = REASONS if candidates.kinds is None else tuple(candidates.kinds)
+    if html is not None:
+        ours = Review(candidates.ends, candidates.scores, chosen, candidates.order(seed))
+        data = review_data(candidates, ours, answers, chosen, precision, reasons)
+        write_page(review_page(data, title=f"Review of {PurePath(table).name}"), html)
+        note_written(html)
+        return
     fit = _Fit(model, candidates, seed)
     note(_kept(answers))
-    dialogue = _Dialogue(answers, candidates, fit, chosen, precision, seed)
+    dialogue = _Dialogue(answers, candidates, fit, chosen, precision, seed, reasons)
+    n = n or N_QUESTIONS
     note(f"{n} questions: {_CHOICES}")
+    keys = ", ".join(f"{key} {name}" for key, name in enumerate(reasons, 1))
+    note(f"a reason may follow, by key or in words, such as n2: {keys}")
     dialogue.run(n)
     answers.restore()
     fit(answers)
@@ -188,12 +215,14 @@ class _Dialogue:
         threshold: float,
         precision: float | None,
         seed: int,
+        reasons: tuple[str, ...],
     ) -> None:
         self._answers = answers
         self._candidates = candidates
         self._fit = fit
         self._threshold = threshold
         self._precision = precision
+        self._reasons = reasons
         self._review = Review(candidates.ends, candidates.scores, threshold, candidates.order(seed))
 
     def run(self, n: int) -> None:
@@ -204,39 +233,30 @@ class _Dialogue:
             if not again and len(asked) % BATCH == 0:
                 self._fit(self._answers)
             self._answers.refresh()
-            known = self._known()
+            known = self._candidates.known(self._answers)
             again = [row for row in again if row not in known]
             rows = again or self._review.questions(known, 1, self._precision)
             if not rows:
                 click.echo("all pairs have been asked", err=True)
                 return
             pair = self._candidates.texts[rows[0]]
-            answer = self._ask(pair, f"{len(asked) + 1}/{n}")
+            answer, reason = self._ask(pair, f"{len(asked) + 1}/{n}")
             if answer == "q":
                 return
             if answer == "u":
                 click.echo(self._undo() if asked else "nothing to undo", err=True)
                 again = [asked.pop()] if asked else again
             else:
-                self._keep(pair, {"y": "1", "n": "0", "s": ""}[answer])
+                self._keep(pair, {"y": "1", "n": "0", "s": ""}[answer], reason)
                 asked.append(rows[0])
                 again = []
                 if self._is_decided():
                     return
             leaves(_kept(self._answers))
 
-    def _known(self) -> dict[int, bool | None]:
-        """Return the answers to candidates, by row."""
-        rows = self._candidates.rows
-        return {
-            rows[key]: None if answer is None else bool(answer)
-            for key, answer in self._answers.by_key().items()
-            if key in rows
-        }
-
     def _is_decided(self) -> bool:
         """Show the estimate; return whether more answers are of no use."""
-        known = self._known()
+        known = self._candidates.known(self._answers)
         for line in estimate_lines(self._review, known, self._threshold, self._precision):
             click.echo(line, err=True)
         stop = stop_line(self._review, known, self._precision)
@@ -244,7 +264,7 @@ class _Dialogue:
             click.echo(stop, err=True)
         return bool(stop)
 
-    def _ask(self, pair: np.ndarray, place: str) -> str:
+    def _ask(self, pair: np.ndarray, place: str) -> tuple[str, str]:
         click.echo(f"\n{place}", err=True)
         lines = [printable_text(text, _SHOWN_CHARACTERS) for text in pair]
         if self._candidates.kinds:
@@ -255,25 +275,31 @@ class _Dialogue:
         while True:
             click.echo("the same? [y/n/s/u/q] ", err=True, nl=False)
             line = sys.stdin.readline()
-            answer = line.strip().lower()[:1]
             if not line:
                 click.echo("", err=True)
-                return "q"
-            if answer and answer in "ynsuq":
-                return answer
-            click.echo(f"answer {_CHOICES}", err=True)
+                return "q", ""
+            read = _ANSWER.fullmatch(line)
+            if not read:
+                click.echo(f"answer {_CHOICES}", err=True)
+                continue
+            reason = read[2]
+            if not reason.isdecimal():
+                return read[1].lower(), reason
+            if 1 <= int(reason) <= len(self._reasons):
+                return read[1].lower(), self._reasons[int(reason) - 1]
+            click.echo(f"reasons have the keys 1 to {len(self._reasons)}", err=True)
 
-    def _keep(self, pair: np.ndarray, answer: str) -> None:
+    def _keep(self, pair: np.ndarray, answer: str, reason: str) -> None:
         """Save an answer; if it cannot be written, wait until it can."""
         while True:
             try:
-                return self._answers.add(pair.tolist(), answer)
+                return self._answers.add(pair.tolist(), answer, reason)
             except (OSError, ValueError, click.ClickException) as error:
-                reason = error.message if isinstance(error, click.ClickException) else str(error)
-                row = json.dumps([*pair, answer], ensure_ascii=False)
+                cause = error.message if isinstance(error, click.ClickException) else str(error)
+                row = json.dumps([*pair, answer, *([reason] if reason else [])], ensure_ascii=False)
                 if not _is_terminal():
-                    raise Failure(f"{reason}; this answer was not kept: {row}") from error
-                click.echo(f"film: {reason}", err=True)
+                    raise Failure(f"{cause}; this answer was not kept: {row}") from error
+                click.echo(f"film: {cause}", err=True)
                 click.echo("correct it, then press Enter to try again, or q to quit ", err=True)
                 line = sys.stdin.readline()
                 if not line or line.strip().lower()[:1] == "q":
@@ -351,7 +377,9 @@ def _kept(answers: Answers) -> str:
         return "there are no answers yet"
     counts = answers.counts()
     many = "answer is" if len(answers) == 1 else "answers are"
+    reasons = ", ".join(f"{count} {name}" for name, count in answers.reasons().items())
     return (
         f"{len(answers)} {many} in {answers.path} ({counts['1']} same, {counts['0']} different, "
-        f"{counts['']} skipped); the same command continues from there"
+        f"{counts['']} skipped{'; for ' * bool(reasons)}{reasons}); the same command continues "
+        "from there"
     )

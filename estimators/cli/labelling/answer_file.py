@@ -15,6 +15,9 @@ from estimators.cli.tables import Table, read_table
 from estimators.cli.writing import form_of
 from film.datasets import atomic_writer
 
+REASON = "reason"
+"""A column that a file gets with the first reason."""
+
 _DELIMITERS = (",", ";", "\t")
 _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"BZh")
 
@@ -38,7 +41,7 @@ class AnswerFile:
     table : Table or None
         What was read, None without rows.
     rows : list of list of str
-        Cells of ``columns``, in their order.
+        Cells of ``columns``, in their order, and of the column `REASON`.
     notes : list of str
         What a user should know of the reading.
     """
@@ -56,23 +59,27 @@ class AnswerFile:
             self._parse()
 
     def append(self, rows: Sequence[Sequence[str]]) -> None:
-        """Append rows, atomically."""
+        """Append rows, atomically; they have the cells of `rows`."""
         text = self._text
         newline = _line_end(text)
         if text and not text.endswith(("\n", "\r")):
             text += newline
+        names = [*self._columns, REASON] if any(row[-1] for row in rows) else self._columns
         if self._is_json:
             for row in rows:
-                record = dict(zip(self._columns, row, strict=True))
+                record = dict(zip(names, row, strict=False))
                 text += json.dumps(record, ensure_ascii=False) + newline
         else:
             by_name = "\t" if form_of(self._path) == "tsv" else ","
             delimiter = _delimiter(text, self._header) if text else by_name
+            header = list(dict.fromkeys([*self._header, *names]))
             if not text:
-                text = _csv_line(self._header, delimiter, newline)
+                text = _csv_line(header, delimiter, newline)
+            elif header != self._header:
+                text = self._widened(text, delimiter)
             for row in rows:
-                given = dict(zip(self._columns, row, strict=True))
-                cells = [given.get(column, "") for column in self._header]
+                given = dict(zip(names, row, strict=False))
+                cells = [given.get(column, "") for column in header]
                 text += _csv_line(cells, delimiter, newline)
         self._write(text)
 
@@ -87,6 +94,17 @@ class AnswerFile:
         lines = io.StringIO(self._text, newline="\n" if self._is_json else "").readlines()
         end = starts[place + 1] - 1 if place + 1 < len(starts) else len(lines)
         self._write("".join(lines[: starts[place] - 1] + lines[end:]))
+
+    def _widened(self, text: str, delimiter: str) -> str:
+        """Add the column `REASON`, empty, to the end of every record."""
+        lines = io.StringIO(text, newline="").readlines()
+        starts = self.table.lines if self.table is not None else []
+        for number, end in enumerate([*(start - 1 for start in starts), len(lines)]):
+            last = next(row for row in range(end - 1, -1, -1) if lines[row].strip("\r\n"))
+            content = lines[last].rstrip("\r\n")
+            added = delimiter + (REASON if number == 0 else "")
+            lines[last] = content + added + lines[last][len(content) :]
+        return "".join(lines)
 
     def _parse(self) -> None:
         if self._raw.startswith(_COMPRESSED):
@@ -120,7 +138,7 @@ class AnswerFile:
         if self.table is not None:
             cells = [
                 self.table.column(name) if name in self._header else [""] * len(self.table)
-                for name in self._columns
+                for name in [*self._columns, REASON]
             ]
             self.rows = [list(row) for row in zip(*cells, strict=True)]
 

@@ -29,11 +29,12 @@ Key = tuple[str, str]
 
 
 class Row(NamedTuple):
-    """An answer to a pair: "1", "0", or "" where it was skipped."""
+    """An answer to a pair, "1", "0", or "" where it was skipped, and its reason if there is one."""
 
     text1: str
     text2: str
     answer: str
+    reason: str = ""
 
 
 def pair_key(pair: Sequence[str]) -> Key:
@@ -80,14 +81,27 @@ class Answers:
         found = Counter(row.answer for row in self._rows)
         return {answer: found[answer] for answer in ("1", "0", "")}
 
+    def reasons(self) -> dict[str, int]:
+        """Count the reasons of the last reading, the most frequent first."""
+        return dict(Counter(row.reason for row in self._rows if row.reason).most_common())
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns of the file, but that of reasons."""
+        return list(self._columns)
+
+    def rows(self) -> list[list[str]]:
+        """Return the cells of `columns`, and the reason, of each row of the last reading."""
+        return [self._cells(row) for row in self._rows]
+
     def refresh(self) -> None:
         """Read the file again."""
         self._read()
 
-    def add(self, pair: Sequence[str], answer: str) -> None:
+    def add(self, pair: Sequence[str], answer: str, reason: str = "") -> None:
         """Save an answer, "1", "0" or ""; it is on disk when this returns."""
         text1, text2 = pair
-        row = Row(text1, text2, answer)
+        row = Row(text1, text2, answer, reason)
         with self._alone() as file:
             self._save(file, [*self._lost(), row])
             self._given.append(row)
@@ -121,7 +135,7 @@ class Answers:
         file = AnswerFile(self.path, self._columns)
         answers = [""] * len(file.rows)
         if file.table is not None:
-            answered = [place for place, row in enumerate(file.rows) if row[-1].strip()]
+            answered = [place for place, row in enumerate(file.rows) if row[-2].strip()]
             if answered:
                 labelled = replace(
                     file.table,
@@ -131,7 +145,7 @@ class Answers:
                 for row, answer in zip(answered, labels_of(labelled, COLUMNS[-1])[1], strict=True):
                     answers[row] = str(answer)
         self._rows = [
-            Row(CELL_END.join(row[:-1:2]), CELL_END.join(row[1:-1:2]), answer)
+            Row(CELL_END.join(row[:-2:2]), CELL_END.join(row[1:-2:2]), answer, row[-1])
             for row, answer in zip(file.rows, answers, strict=True)
         ]
         return file
@@ -156,7 +170,7 @@ class Answers:
         if self._columns is COLUMNS:
             return list(row)
         sides = zip(row.text1.split(CELL_END), row.text2.split(CELL_END), strict=True)
-        return [*chain.from_iterable(sides), row.answer]
+        return [*chain.from_iterable(sides), row.answer, row.reason]
 
     @contextmanager
     def _alone(self) -> Iterator[AnswerFile]:

@@ -14,7 +14,7 @@ from estimators.cli import reading
 from estimators.cli.console import Failure, note, verbosity
 from estimators.cli.found.rows import compared_columns, rows_of
 from estimators.cli.general import compared_pairs, finder_of_pairs, note_kinds
-from estimators.cli.labelling.answers import Key
+from estimators.cli.labelling.answers import Answers, Key
 from estimators.cli.options import NO_ENCODER, chosen_encoder
 from estimators.cli.tables import Table
 from estimators.corpus import DuplicateFinder
@@ -58,6 +58,14 @@ class Candidates(NamedTuple):
             for key in self.rows
         )
         return np.fromiter(numbers, dtype=np.float64, count=len(self.rows))
+
+    def known(self, answers: Answers) -> dict[int, bool | None]:
+        """Return the answers to candidates, by row."""
+        return {
+            self.rows[key]: None if answer is None else bool(answer)
+            for key, answer in answers.by_key().items()
+            if key in self.rows
+        }
 
     def pool(self, seed: int) -> NDArray[np.object_]:
         """Draw at most `POOL` pairs, as many from every tenth of the scores as there are."""

@@ -10,7 +10,7 @@ FEWEST = 30
 CHECKED_EVERY = 10
 """Whether to stop is looked at once in so many answers: each look is a chance to err."""
 
-_STOPS = {
+STOPS = {
     "shown": "the answers show a precision of at least {wanted:.0%}: its 95 % interval begins at "
     "{low:.1%}",
     "refuted": "the precision is below {wanted:.0%}: its 95 % interval ends at {high:.1%}; give a "
@@ -43,7 +43,7 @@ def stop_line(review: Review, known: dict[int, bool | None], precision: float | 
         return ""
     found = review.estimate(known)
     low, high = found.precision_interval
-    return _STOPS[state].format(wanted=precision, low=low, high=high, precision=found.precision)
+    return STOPS[state].format(wanted=precision, low=low, high=high, precision=found.precision)
 
 
 def agreement_line(mine: dict[Key, int | None], other: dict[Key, int | None]) -> str:

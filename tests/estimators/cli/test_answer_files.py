@@ -342,3 +342,15 @@ def test_a_closed_input_and_bytes_of_no_text_are_no_traceback(table, labels):
     code, _, err = finished(process(*arguments), b"\xff\xfe\nn\n")
     assert code == 0 and "Traceback" not in err
     assert [row[2] for row in read_table(labels).rows] == ["0"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_file_that_gets_reasons_keeps_its_other_cells(labels, inside_command, end):
+    old = ["text1;text2;label;who", '"a', "", 'b";c;1;me', "", 'd;e;;"x;y"', ""]
+    labels.write_bytes(end.join(old).encode())
+    Answers(str(labels)).add(("f", "g"), "0", "number; size")
+    new = ["text1;text2;label;who;reason", '"a', "", 'b";c;1;me;', "", 'd;e;;"x;y";']
+    new += ['f;g;0;;"number; size"', ""]
+    assert labels.read_bytes() == end.join(new).encode()
+    Answers(str(labels)).add(("h", "i"), "1")
+    assert read_table(labels).rows[-1] == ["h", "i", "1", "", ""]

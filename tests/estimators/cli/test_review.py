@@ -225,6 +225,33 @@ def test_it_stops_where_a_precision_is_shown_or_cannot_be(shelf, tmp_path):
         assert 30 <= len(answered(labels)) < 90
 
 
+@pytest.mark.parametrize("name", ["labels.csv", "labels.tsv", "labels.jsonl"])
+def test_reasons_by_key_or_in_words_get_a_column_with_the_first_of_them(shelf, tmp_path, name):
+    labels = tmp_path / name
+    arguments = ["review", shelf / "dev.csv", "--labels", labels]
+    run(*arguments, "-n", 2, stdin="yes\nNo.\n")
+    assert read_table(labels).columns == ["text1", "text2", "label"]
+    before = answered(labels)
+    ran = run(*arguments, "-n", 5, stdin="n2\nn 7\nn\ns: Other Size\nY, 1\nu\nn\n")
+    assert "reasons have the keys 1 to 6" in ran.err and "for 1 number, 1 Other Size" in ran.err
+    found = read_table(labels)
+    assert found.columns == ["text1", "text2", "label", "reason"]
+    assert answered(labels)[:2] == before
+    rows = zip(found.column("label"), found.column("reason"), strict=True)
+    assert [list(row) for row in rows] == [
+        ["1", ""], ["0", ""], ["0", "number"], ["0", ""], ["", "Other Size"], ["0", ""],
+    ]  # fmt: skip
+
+
+def test_reasons_for_records_are_their_columns(tmp_path):
+    rows = [["Red inn", "5"], ["Red inns", "5"], ["Blue inn", "7"], ["Blue inns", "8"]]
+    table = write_csv(tmp_path / "t.csv", ["name", "seats"], rows)
+    labels = tmp_path / "labels.csv"
+    ran = run("review", table, "--labels", labels, "-n", 1, stdin="n 2\n")
+    assert "1 name, 2 seats" in ran.err
+    assert read_table(labels).column("reason") == ["seats"]
+
+
 def test_two_people_are_asked_the_same_and_their_agreement_is_told(shelf, tmp_path):
     mine, hers = tmp_path / "mine.csv", tmp_path / "hers.csv"
     table = shelf / "texts.csv"
