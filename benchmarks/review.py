@@ -3,7 +3,7 @@
 ``python -m benchmarks.review [--data DIR] [--out DIR] [--quick]``. DIR holds tables; without it,
 the folder of FILM_DATA is taken. `film.judge.Review` chooses pairs, in batches of `BATCH`, and the
 true labels answer. Coverage is the share of reviews whose interval holds the true precision or
-recall of the candidates. Its constants were chosen on these tables.
+recall of the candidates. Its constants were chosen on these tables, but `HEDGED`, on other ones.
 
 Then the answers until the interval of precision is ±.03, at the threshold whose true precision is
 nearest to .95: of `Review`, and of pairs drawn at random, with Wilson's interval, from all

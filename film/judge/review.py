@@ -39,6 +39,10 @@ LEVEL = 0.95
 EVERY = 5
 """One in so many questions is about a pair below the threshold where a precision is to be shown."""
 
+HEDGED = 0.1
+"""Where no precision is to be shown, questions are spread as if no listed stratum had a share of
+duplicates nearer to 0 or 1: a few equal answers must not end the questions about a stratum."""
+
 FAR = 200
 """If so many more answers would not show a precision, it cannot be shown."""
 
@@ -228,7 +232,8 @@ class Review:
         -----
         First comes one question for each listed stratum, the likeliest first, and then one for each
         other stratum. After that, the next stratum is the one whose answer lowers the variance of
-        the estimate most, of precision and of recall in turns.
+        the estimate most, of precision and of recall in turns. Without a precision to show, shares
+        of listed strata count as no nearer to 0 or 1 than `HEDGED`.
         """
         counts = self._counts(answers)
         places = self._allocation(counts, self._draws(counts), n, precision)
@@ -296,6 +301,7 @@ class Review:
                 "draws": N_DRAWS,
                 "level": LEVEL,
                 "every": EVERY,
+                "hedged": HEDGED,
                 "far": FAR,
             },
         }
@@ -360,9 +366,14 @@ class Review:
     ) -> list[int]:
         """Return the strata of the next n questions."""
         mean = np.clip(draws.mean(axis=0), 1e-6, 1 - 1e-6)
-        spread, variance = mean * (1 - mean), draws.var(axis=0)
         is_listed = np.arange(len(mean)) < self.n_listed
         true = self.sizes * mean
+        if precision:
+            spread, variance = mean * (1 - mean), draws.var(axis=0)
+        else:
+            hedged = np.where(is_listed, np.clip(mean, HEDGED, 1 - HEDGED), mean)
+            spread = hedged * (1 - hedged)
+            variance = spread / (counts.asked + 1)
         inside, outside = true[is_listed].sum(), true[~is_listed].sum()
         of_precision = np.where(is_listed, self.sizes, 0.0)
         of_recall = self.sizes * np.where(is_listed, outside, inside)

@@ -81,7 +81,7 @@ def test_the_page_and_the_command_ask_and_estimate_alike(browser, table, tmp_pat
     assert [tuple(row) for row in rows.rows] == [(*pair, str(int(same(pair)))) for pair in asked]
     # The command takes the answers as the sample that they are; s adds nothing.
     ran = run("review", table, "--labels", path, "--threshold", 0.6, "-n", 1, stdin="s\n")
-    (line,) = re.findall("from 0.60 on.*", ran.err)
+    (line,) = re.findall("at threshold 0.60: .*", ran.err)
     ours, theirs = percentages(browser.texts("#estimate")[0]), percentages(line)
     assert len(ours) == 6 and all(abs(a - b) <= 2 for a, b in zip(ours, theirs, strict=True))
     assert [url for url in browser.requests() if url.startswith("http")] == []

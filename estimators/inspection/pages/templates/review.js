@@ -103,8 +103,12 @@ function summary(counts, draws) {
 
 function allocation(counts, draws, n, free) {
   const mean = strata.map((h) => Math.min(Math.max(sum(draws.map((shown) => shown[h])) / draws.length, 1e-6), 1 - 1e-6));
-  const variance = strata.map((h) => sum(draws.map((shown) => (shown[h] - mean[h]) ** 2)) / draws.length);
   const isListed = (h) => h < data.nListed;
+  const hedged = (h) => (goal === null && isListed(h) ? Math.min(Math.max(mean[h], rule.hedged), 1 - rule.hedged) : mean[h]);
+  const spreads = strata.map((h) => hedged(h) * (1 - hedged(h)));
+  const variance = strata.map((h) =>
+    goal === null ? spreads[h] / (counts.asked[h] + 1) : sum(draws.map((shown) => (shown[h] - mean[h]) ** 2)) / draws.length,
+  );
   const inside = sum(strata.filter(isListed).map((h) => sizes[h] * mean[h]));
   const outside = sum(strata.filter((h) => !isListed(h)).map((h) => sizes[h] * mean[h]));
   const every = goal === null ? 2 : rule.every;
@@ -115,7 +119,7 @@ function allocation(counts, draws, n, free) {
     const asked = (h) => counts.asked[h] + more[h];
     const byRecall = sum(strata.map(asked)) % every === every - 1;
     const gain = (h) => {
-      const spread = mean[h] * (1 - mean[h]);
+      const spread = spreads[h];
       const left = (variance[h] * spread) / (spread + more[h] * variance[h]);
       const weight = byRecall ? sizes[h] * (isListed(h) ? outside : inside) : isListed(h) ? sizes[h] : 0;
       return (weight ** 2 * left ** 2) / (spread + left);
@@ -223,8 +227,8 @@ function update() {
   const now = summary(counts, draws);
   const later = forecast(counts, draws, rule.next);
   byId("estimate").textContent =
-    `From ${threshold.toFixed(2)} on: precision ${percent(now.precision)}, recall ${percent(now.recall)}; ` +
-    `${rule.next} more answers: about ${halfWidth(later.precision)} and ${halfWidth(later.recall)}`;
+    `At threshold ${threshold.toFixed(2)}: precision ${percent(now.precision)}, recall ${percent(now.recall)}; ` +
+    `with ${rule.next} more answers about ${halfWidth(later.precision)} and ${halfWidth(later.recall)}`;
   const stop = stopLine(counts, draws, now);
   byId("stop").textContent = stop;
   byId("stop").hidden = !stop;
