@@ -44,8 +44,8 @@ class Ragged:
 
     Notes
     -----
-    Integers and slices of step 1 return views, other indices copies. The arrays that you pass are
-    not copied, so do not modify them.
+    Integers, in O(1) time, and slices of step 1 return views, other indices copies. The arrays that
+    you pass are not copied, so do not modify them.
 
     Examples
     --------
@@ -186,17 +186,17 @@ class Ragged:
                     "(index, Ellipsis)."
                 )
             index = index[0]
-        if isinstance(index, slice) and index.step in (None, 1):
-            start, stop, _ = index.indices(len(self))
-            return self._between(start, max(start, stop))
+        # NumPy names indices that are wrong.
         if not isinstance(index, slice):
             index = np.asarray(index) if np.size(index) else np.zeros(0, dtype=np.int64)
-        # NumPy names indices that are wrong.
+            if index.ndim == 0 and index.dtype.kind in "iu":
+                return self.values[self.starts[:-1][index] : self.starts[1:][index]]
+        elif index.step in (None, 1):
+            start, stop, _ = index.indices(len(self))
+            return self._between(start, max(start, stop))
         chosen = np.arange(len(self))[index]
         if chosen.ndim > 1:
             raise IndexError(f"Ragged has one axis, got the index {index!r}")
-        if chosen.ndim == 0:
-            return self.values[self.starts[chosen] : self.starts[chosen + 1]]
         return self._take(chosen)
 
     def without_special(self) -> Ragged:

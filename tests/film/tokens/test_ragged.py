@@ -1,6 +1,7 @@
 import dataclasses
 import itertools
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -55,6 +56,15 @@ def test_an_integer_gives_a_view_of_one_text():
     assert np.shares_memory(texts[0], texts.values)
     assert [row.shape for row in texts] == [(length, 4) for length in LENGTHS]
     np.testing.assert_array_equal(np.concatenate(list(texts)), texts.values)
+
+
+def test_an_integer_costs_the_same_in_any_number_of_texts():
+    texts = Ragged(np.ones((1, 3)), np.append(np.zeros(1_000_000, dtype=np.int64), 1))
+    tracemalloc.start()
+    assert len(texts[-1]) == 1
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10_000
 
 
 @pytest.mark.parametrize(
