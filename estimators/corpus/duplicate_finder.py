@@ -21,6 +21,7 @@ from estimators.corpus.finder_inputs import (
     checked_ids,
     checked_limits,
     checked_rows,
+    distinct_texts,
     rows_of_ids,
 )
 from estimators.corpus.found_duplicates import (
@@ -29,6 +30,7 @@ from estimators.corpus.found_duplicates import (
     Matches,
     PairedRecords,
 )
+from estimators.corpus.growth import Wanted
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.corpus.pair_scores import PairScores
 from estimators.encoders import AnyEncoder, resolve_encoder
@@ -45,9 +47,6 @@ from estimators.inspection import ScoreExplanation
 from estimators.persistence import savable
 from film.judge import EVIDENCE, describe_differences
 from film.text import copy_key
-
-MOST_MATCHED = 2000
-"""Number of rows of a second table from which uninformative columns are found."""
 
 
 @savable
@@ -287,22 +286,19 @@ class DuplicateFinder(BaseEstimator):
         return self
 
     def _uninformative(self, others: list[str]) -> tuple[str, ...]:
-        """Return the columns, of those without a given kind, that tell no duplicates from others.
-
-        In two tables, a sample of the second is matched.
-        """
+        """Return the columns without a given kind that tell no duplicates from other pairs."""
         given = self.compare if isinstance(self.compare, dict) else {}
-        columns = self._columns or ()
-        if all(given.get(name) for name in columns) or (others and self.has_blocks_):
+        rows, scores = self._corpus()
+        if all(given.get(name) for name in self._columns or ()) or (others and rows.has_blocks):
             return ()
         if others:
-            sample = others[:: -(-len(others) // MOST_MATCHED)]
-            cells = dict(zip(columns, cells_by_column(sample), strict=True))
-            found = self.match(cells, threshold=1.0)
+            asked = distinct_texts(others, rows.block_numbers(None, len(others)))[:2]
+            found = scores.of_matches(
+                *asked, self.n_neighbors, Wanted(1.0), self.verbose, True, is_kept=True
+            )[0]
         else:
-            found = self.find(threshold=1.0)
-        agreement = found.records and found.records.agreement
-        silent = () if agreement is None else agreement.uninformative
+            found = scores.of_wanted(Wanted(1.0), np.empty((0, 2), dtype=np.intp), self.verbose)
+        silent = () if found.agreement is None else found.agreement.uninformative
         return tuple(name for name in silent if not given.get(name))
 
     def add(self, texts: Any, ids: Any = None, blocks: Any = None) -> DuplicateFinder:

@@ -39,6 +39,8 @@ class PairScores:
     _n_scored = -1
     _general: Any = None
     _answers: Any = None
+    # A match that `fit` made already.
+    _matched: Any = None
 
     def __init__(
         self,
@@ -178,6 +180,7 @@ class PairScores:
         verbose: int,
         one_to_one: bool = False,
         by_column: bool = True,
+        is_kept: bool = False,
     ) -> tuple[Scored, np.ndarray]:
         """Score non-empty texts against similar texts of the corpus.
 
@@ -199,6 +202,8 @@ class PairScores:
             Whether each row has one partner at most: it is among the first candidates.
         by_column : bool
             Whether the texts are records, if those of the corpus are.
+        is_kept : bool
+            Whether the next call gets the same scores if it has the same texts.
 
         Returns
         -------
@@ -213,21 +218,51 @@ class PairScores:
             nothing = np.empty((0, 2), dtype=np.intp)
             empty = Scored(nothing, (np.empty(0), np.empty(0, bool)), wanted=wanted)
             return empty, np.empty(0, dtype=object)
-        asked = self.index.asked(texts, blocks)
         prior: Any = None
         if self.probabilities is not None:
             prior = self.probabilities.prior
             if prior == "estimate":
                 prior = self.of_candidates(verbose).prior
 
-        # Unique texts are numbered after the texts.
-        offset = np.array([0, len(texts)], dtype=np.intp)
+        key = texts, blocks, k, by_column
+        known, self._matched = self._matched, None
+        if known is None or known[0] != key:
+            known = key, self._asked_scores(*key, prior, verbose)
+        if is_kept:
+            self._matched = known
+        asked, near, pairs, answers, ask, columns = known[1]
+        found = Scored(pairs, answers, prior=prior)
+        self._settle(found, wanted, pairs, two_tables=True, one_to_one=one_to_one)
+        if not (found.wanted.is_all or one_to_one):
+            nothing = np.empty((0, 2), dtype=np.intp)
+            found.grow(near, asked.nearest, ask, left_out=nothing)
+        found.pairs = found.pairs - [0, len(texts)]
+        found.agreement = columns
+        return found, found.answers[1]
 
+    def _asked_scores(
+        self,
+        texts: list[str],
+        blocks: list[int] | None,
+        k: int,
+        by_column: bool,
+        prior: float | None,
+        verbose: int,
+    ) -> tuple[Any, ...]:
+        """Score the first candidates of texts.
+
+        Returns the texts asked about, candidates of each, pairs, their answers, a function that
+        answers further pairs, and the scores of columns. Unique texts are numbered after the texts.
+        """
+        asked = self.index.asked(texts, blocks)
+        rarity = self._rarity
+        is_general = self.probabilities is None and rarity is not None
+        columns = self._agreement(two_tables=True) if by_column and is_general else None
         general: GeneralScores | None = None
 
         def ask(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             nonlocal general
-            pairs = points - offset
+            pairs = points - [0, len(texts)]
             spelt = _spelt(pairs, texts, self.index.texts)
             if self.probabilities is not None:
                 with progress_bar(verbose, "DuplicateFinder") as progress:
@@ -236,17 +271,13 @@ class PairScores:
                 kind = _all_similar(pairs)
             else:
                 scores, same_vector = asked.similarities(pairs)
-                rarity = self._rarity
                 if rarity is None:
                     kind = np.where(same_vector, "indistinct", _all_similar(pairs))
                 else:
                     if general is None:
+                        one_sided = not self.index.both_ways
                         general = GeneralScores(
-                            rarity,
-                            points,
-                            scores,
-                            one_sided=not self.index.both_ways,
-                            columns=self._agreement(two_tables=True) if by_column else None,
+                            rarity, points, scores, one_sided=one_sided, columns=columns
                         )
                     scores, kind = general.answers(points, spelt, scores, asked.meanings(pairs))
             copies = asked.are_copies(pairs)
@@ -256,14 +287,7 @@ class PairScores:
         copies = np.full((len(near), asked.copies.shape[1]), -1, dtype=np.intp)
         copies[: len(texts)] = np.where(asked.copies < 0, -1, asked.copies + len(texts))
         pairs = distinct_pairs(asked.points, np.concatenate([near, copies], axis=1))
-        found = Scored(pairs, ask(pairs), prior=prior)
-        self._settle(found, wanted, pairs, two_tables=True, one_to_one=one_to_one)
-        if not (found.wanted.is_all or one_to_one):
-            nothing = np.empty((0, 2), dtype=np.intp)
-            found.grow(near, asked.nearest, ask, left_out=nothing)
-        found.pairs = found.pairs - offset
-        found.agreement = getattr(general, "columns", None)
-        return found, found.answers[1]
+        return asked, near, pairs, ask(pairs), ask, columns
 
 
 def _all_similar(pairs: np.ndarray) -> np.ndarray:

@@ -132,6 +132,8 @@ def test_columns_that_tell_nothing_about_two_tables_are_left_out():
     assert finder.left_out_ == ("written", "key")
     found = finder.match(new, one_to_one=True)
     assert f1(found, {(b - 300, a) for a, b in truth}) > 0.9
+    # What fit has scored already is scored the same again.
+    np.testing.assert_array_equal(finder.match(new, one_to_one=True).scores, found.scores)
     # Blocks of the second table are not known yet, so nothing is learned from it.
     blocks = ["one"] * len(old)
     assert DuplicateFinder().fit(old, blocks=blocks, beside=new).left_out_ == ()
