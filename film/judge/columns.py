@@ -36,9 +36,9 @@ _KEPT_ALONE = 0.3
 _AMBIGUOUS = 0.2
 _CONFIRMED = 0.95
 
-_LEAST_INFORMATION = 0.02
+_LEAST_INFORMATION = 0.01
 _LEAST_SHARE = 0.005
-_LEAST_SUM = 1.5
+_LEAST_SUM = 1.0
 """Nats per duplicate, of a column and of all columns together."""
 
 
@@ -208,8 +208,8 @@ def uninformative_columns(levels: NDArray[np.intp], chances: Floats) -> NDArray[
     Such as the time when a row was written, or its number. The information of a column is the
     divergence sum(m log(m / u)) of its shares of levels among duplicates (m) and other pairs (u),
     less (number of levels − 1) / (2 · number of duplicates), which chance alone gives. A column is
-    uninformative if both cells are given in half of the pairs, and it has less than 0.02 nats or
-    less than 0.5 % of the sum of all columns. None is if this sum is below 1.5, because then hardly
+    uninformative if both cells are given in half of the pairs, and it has less than 0.01 nats or
+    less than 0.5 % of the sum of all columns. None is if this sum is below 1, because then hardly
     any pair is known to be a duplicate. Values of a column that one table leaves empty may be in
     another column there, so such a column stays.
 
