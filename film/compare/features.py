@@ -7,24 +7,16 @@ import operator
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, product
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rapidfuzz.distance import DamerauLevenshtein
-from rapidfuzz.process import cpdist
 
-from film.compare.normalize import NEGATION, comparable_tokens, spellings
+from film.compare.normalize import NEGATION, comparable_tokens
 from film.compare.opposites import ANTONYMS, CLOSED_SETS, NEGATING
 from film.compare.order import sides_differ
-from film.compare.words import (
-    WordRarity,
-    common_words,
-    misspelling_similarity,
-    most_edits,
-    spelling_similarity,
-)
+from film.compare.words import WordRarity, most_edits, spelling_similarity
 from film.threads import usable_cores
 
 __all__ = ["DIFFERENCES", "PAIR_FEATURES", "pair_features"]
@@ -56,14 +48,6 @@ OPPOSED = 0.8
 """How well a word matches its opposite if one of both texts is negated."""
 MOST_SPELT = 50
 """Words of a text, without those that both have, that are compared by spelling: the rarest."""
-MOST_MISTYPED = 0.6
-"""Edits per letter up to which an unknown word is a misspelling of the word in its place."""
-MOST_APART = 100
-"""Texts with each of two words, per text with them as one word, up to which they are joined."""
-MUCH_RARER = 20
-"""How many times as frequent a word must be for a rarer one to be a misspelling of it."""
-SHORT = 3
-"""Letters of common words that are often typed by chance."""
 NEARLY_ALL = 0.85
 """Coverage of the longer text from which on the order of words is compared."""
 
@@ -87,15 +71,13 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
         The columns of `PAIR_FEATURES`, symmetric in the two texts. Words are matched one to one:
         equal ones, then those of similar spelling (`spelling_similarity`) among the 50 rarest
         others of each text; numbers and codes (letters with digits, single letters) only if they
-        are equal. An unknown word, or a rare one in the place of one that is at least 20 times as
-        frequent, is also matched to the word in its place if at most six in ten letters differ, in
-        texts of as many words, some of them in the same places. *Coverage* is the weight of matched
-        words over that of all words of the heavier or the lighter text; *coverage apart* is that of
-        the heavier one without numbers, codes, units and opposites that differ. *Replaced* is the
-        lower of the two unmatched weights, over the weight of the heavier text. *Only one replaced*
-        is the weight of the lighter unmatched word, over that of the heaviest word, if one word of
-        each text is unmatched and the texts have as many words. *Doubtful spelling* is the share of
-        matches between two known words. The others are 0 or 1.
+        are equal. *Coverage* is the weight of matched words over that of all words of the heavier
+        or the lighter text; *coverage apart* is that of the heavier one without numbers, codes,
+        units and opposites that differ. *Replaced* is the lower of the two unmatched weights, over
+        the weight of the heavier text. *Only one replaced* is the weight of the lighter unmatched
+        word, over that of the heaviest word, if one word of each text is unmatched and the texts
+        have as many words. *Doubtful spelling* is the share of matches between two known words.
+        The others are 0 or 1.
 
     Notes
     -----
@@ -128,11 +110,8 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
 
 
 def join_words(texts: list[list[str]], rarity: WordRarity) -> list[list[str]]:
-    """Join adjacent words that the table also writes as one word, such as "data base".
-
-    One text with "whatis" among thousands with "what is" is no reason to join them.
-    """
-    counts, vocabulary = rarity.counts, rarity.counts.keys()
+    """Join adjacent words that the table also writes as one word, such as "data base"."""
+    vocabulary = rarity.counts.keys()
     joined: list[list[str]] = []
     for tokens in texts:
         out = tokens
@@ -142,8 +121,7 @@ def join_words(texts: list[list[str]], rarity: WordRarity) -> list[list[str]]:
                 pair = tokens[place - 1 : place + 1]
                 both = "".join(pair)
                 if len(both) >= 5 and both in vocabulary and pair[0] not in ("a", "i"):
-                    is_usual = min(counts[word] for word in pair) <= MOST_APART * counts[both]
-                    if is_usual and out[place - 1 : place + 1] == pair:
+                    if out[place - 1 : place + 1] == pair:
                         out[place - 1 : place + 1] = [both]
         joined.append(out)
     return joined
@@ -201,16 +179,7 @@ class _Words:
         self.is_code = (has_digit & ~self.number) | letter
         weight = np.append(rarity.weights(words), 0.0)[: self.size]
         self.weight = np.where(self.negation, 0.0, weight)
-        are_words = np.append(rarity.are_words(words), False)[: self.size]
-        self.known = (are_words & ~self.is_code) | self.negation | self.unit
-        self.frequency = np.append(rarity.frequencies(words), 0.0)[: self.size]
-        common = common_words()
-        self.common = marks(len(word) > SHORT and word in common for word in words)
-        self.spellings = [
-            [word for word in spellings(token) if word.isalpha() and len(word) <= LONGEST]
-            for token in words
-        ]
-        self.spelt = marks(map(bool, self.spellings))
+        self.known = np.append(rarity.are_words(words), False)[: self.size]
         self.words = words
         # 0 for words that are not compared by spelling.
         is_short = (word.isalpha() and len(word) <= LONGEST for word in words)
@@ -249,11 +218,8 @@ class _Words:
         near = self._spelt_alike(
             _without(rest[0], same.left, antonyms.left, choices.left),
             _without(rest[1], same.right, antonyms.right, choices.right),
-            self._mistyped(left, right),
         )
-        mistyped = self.negation[near.left % size] | self.negation[near.right % size]
-        denied[near.left[mistyped] // size] = False
-        known = np.logical_and(*self._are_known(near.left % size, near.right % size))
+        known = self.known[near.left % size] & self.known[near.right % size]
         doubtful = near.where(known & (near.value < 0.95))
         near = near.joined(same)
         matched = self._sum(shared, weight, n)
@@ -321,44 +287,8 @@ class _Words:
         ]
         return np.column_stack(columns).astype(np.float64)
 
-    def _mistyped(self, left: Integers, right: Integers) -> _Matches:
-        """Pair unknown words with words of similar spelling in their places in the other texts.
-
-        Only texts with as many words have places in common, and some word must be equal there.
-        """
-        size, sizes = self.size, np.diff(self.edges)
-        rows = np.flatnonzero(sizes[left] == sizes[right])
-        n = sizes[left[rows]]
-        row = np.repeat(rows, n)
-        place = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
-        a, b = (self.codes[self.edges[side[row]] + place] for side in (left, right))
-        some_equal = np.bincount(row, a == b, minlength=len(left)) > 0
-        compared = np.flatnonzero((a != b) & some_equal[row] & self.spelt[a] & self.spelt[b])
-        a, b, row = a[compared], b[compared], row[compared]
-        known = self._are_known(a, b)
-        kept = np.flatnonzero(~(known[0] & known[1]))
-        a, b, row, is_one_known = a[kept], b[kept], row[kept], np.logical_or(*known)[kept]
-        first: list[str] = []
-        second: list[str] = []
-        n_ways: list[int] = []
-        for one, other in zip(a.tolist(), b.tolist(), strict=True):
-            ways = list(product(self.spellings[one], self.spellings[other]))
-            first += [way[0] for way in ways]
-            second += [way[1] for way in ways]
-            n_ways.append(len(ways))
-        match = np.repeat(np.arange(len(a)), np.array(n_ways, dtype=np.intp))
-        edits = cpdist(first, second, scorer=DamerauLevenshtein.distance, dtype=np.int32)
-        longer = np.array(list(map(max, map(len, first), map(len, second))), dtype=np.intp)
-        value = np.zeros(len(a))
-        near = edits <= MOST_MISTYPED * longer
-        np.maximum.at(value, match, near * misspelling_similarity(edits, is_one_known[match]))
-        return _Matches(row * size + a, row * size + b, value).where(value > 0)
-
-    def _spelt_alike(self, left: Integers, right: Integers, more: _Matches) -> _Matches:
-        """Match words of the two texts of each pair one to one by spelling, the closest first.
-
-        Given are words without a match, and further matches of words.
-        """
+    def _spelt_alike(self, left: Integers, right: Integers) -> _Matches:
+        """Match words of the two texts of each pair one to one by spelling, the closest first."""
         size = self.size
         first, others = (
             self._rarest(side[self.length[side % size] >= SHORTEST]) for side in (left, right)
@@ -385,13 +315,11 @@ class _Words:
         similarity = spelling_similarity(
             [self.words[code] for code in a.tolist()],
             [self.words[code] for code in b.tolist()],
-            np.add(*self._are_known(a, b), dtype=np.intp),
+            self.known[a].astype(np.intp) + self.known[b],
         )[inverse]
         alike = np.flatnonzero(similarity)
-        more = more.where(_are_among(more.left, left) & _are_among(more.right, right))
-        found = _Matches(owner[alike], partner[alike], similarity[alike]).joined(more)
-        order = np.lexsort((found.right, found.left))
-        return _one_to_one(found.left[order], found.right[order], found.value[order])
+        alike = alike[np.lexsort((partner[alike], owner[alike]))]
+        return _one_to_one(owner[alike], partner[alike], similarity[alike])
 
     def _may_be_alike(self, a: Integers, b: Integers) -> Integers:
         """Return which words may be similar: `spelling_similarity` is 0 for all others."""
@@ -401,24 +329,16 @@ class _Words:
         lengths = self.length[a], self.length[b]
         shorter, longer = np.minimum(*lengths), np.maximum(*lengths)
         begin_alike = self.first[a] == self.first[b]
-        n_known = np.add(*self._are_known(a, b), dtype=np.intp)
+        n_known = self.known[a].astype(np.intp) + self.known[b]
         edits = most_edits(shorter, longer, begin_alike, n_known)
         by_edits = (n_other <= 2 * edits) & (longer - shorter <= edits)
         # Words of one stem, and British and American words, begin alike.
         return near[by_edits | (begin_alike & (longer - shorter <= 4))]
 
-    def _are_known(self, a: Integers, b: Integers) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which words of pairs are known, and no misspelling of the other one."""
-        frequent = MUCH_RARER * self.frequency
-        return (
-            self.known[a] & (self.common[a] | (frequent[a] > self.frequency[b])),
-            self.known[b] & (self.common[b] | (frequent[b] > self.frequency[a])),
-        )
-
     def _weights(self, near: _Matches) -> tuple[Floats, Floats]:
         """Return the weights of matched words: a misspelling weighs what the known word weighs."""
         left, right = near.left % self.size, near.right % self.size
-        known = self._are_known(left, right)
+        known = self.known[left], self.known[right]
         return (
             self.weight[np.where(known[1] & ~known[0], right, left)],
             self.weight[np.where(known[0] & ~known[1], left, right)],

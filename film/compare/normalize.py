@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import unicodedata
-from collections.abc import Sequence
 from decimal import Decimal
 
 __all__ = ["comparable_tokens"]
@@ -18,7 +16,6 @@ _NEGATIONS = frozenset(
     "nicht kein keine keinen keiner keinem ohne nie niemals pas sans jamais nunca senza não sem "
     "не нет без ни никогда".split()
 )
-_NOT = "not no never none nobody nothing".split()
 _VERBS = "do does did is are was were has have had ca can could wo would should must might need ai"
 _NEGATED_VERBS = {verb + "nt": verb for verb in _VERBS.split()}
 _SPLIT = {
@@ -184,20 +181,6 @@ _LETTERS_ALONE = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 _CHANGED = {*_SPLIT, *_WORD_NUMBERS, *_LONG_UNITS, *_FORMS}
 """Words that become other tokens in a text without digits. Others do so after a number only."""
-
-
-@functools.cache
-def _all_spellings() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    pairs = [*_FORMS.items(), *_LONG_UNITS.items(), *dict.fromkeys(_NOT, NEGATION).items()]
-    for word, token in pairs:
-        found.setdefault(token, [token]).append(word)
-    return found
-
-
-def spellings(token: str) -> Sequence[str]:
-    """Return a token, and the words that become it in `comparable_tokens`, without numbers."""
-    return _all_spellings().get(token, (token,))
 
 
 def comparable_tokens(text: str) -> list[str]:

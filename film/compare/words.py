@@ -123,21 +123,17 @@ class WordRarity:
 
     def weights(self, words: Sequence[str]) -> NDArray[np.float64]:
         """Return the weight of each word, (n_words,)."""
-        total = self.n_texts + PRIOR_TEXTS + 1
-        weights = np.log(total / self.frequencies(words))
-        records = record_share(self.number_share)
-        weights = records * weights + (1 - records) * np.minimum(weights, -np.log(RAREST))
-        weights[np.array([is_stop_word(word) for word in words], dtype=bool)] *= STOP_WEIGHT
-        return np.maximum(weights, 0.0)
-
-    def frequencies(self, words: Sequence[str]) -> NDArray[np.float64]:
-        """Return df + m·p + 1 for each word, as in the weights, (n_words,)."""
         common = common_words()
         n_with = np.array([self.counts.get(word, 0) for word in words], dtype=np.float64)
         rank = np.array([common.get(word, -1) for word in words], dtype=np.float64)
         # Zipf's law, for texts of about ten words.
         general = np.where(rank < 0, 0.0, np.minimum(0.6 / (1 + np.maximum(rank, 0) / 8), 0.5))
-        return n_with + PRIOR_TEXTS * general + 1
+        total = self.n_texts + PRIOR_TEXTS + 1
+        weights = np.log(total / (n_with + PRIOR_TEXTS * general + 1))
+        records = record_share(self.number_share)
+        weights = records * weights + (1 - records) * np.minimum(weights, -np.log(RAREST))
+        weights[np.array([is_stop_word(word) for word in words], dtype=bool)] *= STOP_WEIGHT
+        return np.maximum(weights, 0.0)
 
     def are_words(self, words: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each word is common English or in five texts, so hardly a misspelling."""
@@ -199,17 +195,10 @@ def spelling_similarity(
         same_stem[pair] = _ENDINGS.issuperset(ends)
     spelled = {word: american(word) for word in {*first, *second}}
     same_word = [spelled[a] == spelled[b] for a, b in zip(first, second, strict=True)]
-    by_edits = misspelling_similarity(distance, n_known == 1)
+    by_edits = np.where(n_known == 1, 1 - 0.03 * distance, 0.95 - 0.05 * distance)
     few = distance <= most_edits(shorter, longer, n_alike > 0, n_known)
     found[near] = np.where(same_word, 0.97, np.where(same_stem, 0.95, np.where(few, by_edits, 0)))
     return found
-
-
-def misspelling_similarity(
-    edits: NDArray[np.int32], is_one_known: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return how similar words are, given the number of edits."""
-    return np.where(is_one_known, 1 - 0.03 * edits, 0.95 - 0.05 * edits)
 
 
 def most_edits(

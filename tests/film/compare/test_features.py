@@ -1,18 +1,15 @@
 """Features of pairs of texts, by sets of words and by example."""
 
 import itertools
-import operator
 import random
 
 import numpy as np
 import pytest
-from rapidfuzz.distance import DamerauLevenshtein
 
 from film.compare import (
     DIFFERENCES,
     PAIR_FEATURES,
     WordRarity,
-    common_words,
     comparable_tokens,
     pair_features,
     sides_differ,
@@ -20,7 +17,6 @@ from film.compare import (
 )
 from film.compare import features as _features
 from film.compare.features import join_words
-from film.compare.normalize import spellings
 from film.compare.opposites import ANTONYMS, CLOSED_SETS
 
 COLUMN = {name: place for place, name in enumerate(PAIR_FEATURES)}
@@ -90,38 +86,6 @@ def kind_of(word):
     return "code" if any(map(str.isdigit, word)) or is_letter else "word"
 
 
-def are_known(a, b, rarity):
-    """Which of two words are known, and no misspelling of the other one."""
-    known = []
-    for word, partner in ((a, b), (b, a)):
-        is_word = kind_of(word) == "word" and rarity.are_words([word])[0]
-        frequency, other = rarity.frequencies([word, partner])
-        is_frequent = 20 * frequency > other or (len(word) > 3 and word in common_words())
-        known.append((is_word or kind_of(word) in ("negation", "unit")) and is_frequent)
-    return known
-
-
-def misspellings_in_place(one, other, rarity):
-    """Similarity of words that may be misspellings by their place."""
-    found = {}
-    if len(one) == len(other) and any(map(operator.eq, one, other)):
-        for a, b in zip(one, other, strict=True):
-            n_known = sum(are_known(a, b, rarity))
-            ways = [
-                (DamerauLevenshtein.distance(x, y), max(len(x), len(y)))
-                for x, y in itertools.product(spellings(a), spellings(b))
-                if x.isalpha() and y.isalpha()
-            ]
-            values = [
-                1 - 0.03 * edits if n_known else 0.95 - 0.05 * edits
-                for edits, longer in ways
-                if edits <= 0.6 * longer
-            ]
-            if a != b and n_known < 2 and values:
-                found[a, b] = max(values)
-    return found
-
-
 def slow_features(one, other, one_text, other_text, rarity):
     """The features of two token lists; None if words near each other tie."""
     weight = {
@@ -131,18 +95,16 @@ def slow_features(one, other, one_text, other_text, rarity):
     left, right = set(one) - shared, set(other) - shared
     closed = [(a, b) for group in CLOSED_SETS for a in group for b in group if a != b]
     links = {"antonym": [], "choice": [], "near": []}
-    near = misspellings_in_place(one, other, rarity)
+    near = {}
     for a, b in itertools.product(sorted(left), sorted(right)):
         if {(a, b), (b, a)} & set(ANTONYMS) or {a, b} in ({w, f"un{w}"} for w in (a, b)):
             links["antonym"].append((a, b))
         elif (a, b) in closed:
             links["choice"].append((a, b))
-        else:
-            if all(2 <= len(word) <= 40 and word.isalpha() for word in (a, b)):
-                n_known = np.array([sum(are_known(a, b, rarity))])
-                similarity = spelling_similarity([a], [b], n_known)[0]
-                near[a, b] = max(similarity, near.get((a, b), 0))
-            if near.get((a, b)):
+        elif all(2 <= len(word) <= 40 and word.isalpha() for word in (a, b)):
+            n_known = rarity.are_words([a, b]).sum(keepdims=True)
+            near[a, b] = spelling_similarity([a], [b], n_known)[0]
+            if near[a, b]:
                 links["near"].append((a, b))
     every = [link for some in links.values() for link in some]
     if len({a for a, _ in every}) < len(every) or len({b for _, b in every}) < len(every):
@@ -152,14 +114,13 @@ def slow_features(one, other, one_text, other_text, rarity):
     if denied and opposed:
         denied, opposed, doubtless = False, [], set(opposed)
         near |= dict.fromkeys(doubtless, 0.8)
-    denied &= not any("!not" in link for link in links["near"])
     links["near"] += doubtless
     opposites = [*opposed, *links["choice"]]
     links = links["near"]
     # A misspelling weighs what the known word weighs.
     weight = dict(weight)
     for a, b in links:
-        knows = are_known(a, b, rarity)
+        knows = rarity.are_words([a, b]).tolist()
         if knows == [True, False]:
             weight[b] = weight[a]
         elif knows == [False, True]:
@@ -173,7 +134,7 @@ def slow_features(one, other, one_text, other_text, rarity):
         coverage.append(matched / max(sum(weight[word] for word in side), 1e-9))
     left -= {a for a, _ in links}
     right -= {b for _, b in links}
-    known = [all(are_known(a, b, rarity)) for a, b in links]
+    known = [bool(rarity.are_words([a])[0] and rarity.are_words([b])[0]) for a, b in links]
     doubtful = sum(
         min(weight[a], weight[b])
         for (a, b), both in zip(links, known, strict=True)
@@ -398,57 +359,6 @@ def test_words_are_joined_that_the_table_writes_as_one(texts, expected):
     assert tokens == before
 
 
-@pytest.mark.parametrize(("n", "is_joined"), [(100, True), (101, False)])
-@pytest.mark.parametrize("more", [[], ["what"] * 50, ["is"] * 50])
-def test_words_are_not_joined_that_are_hardly_ever_one(n, is_joined, more):
-    tokens = [["what", "is"]] * n + [[word] for word in more] + [["whatis"]]
-    assert join_words(tokens[:1], WordRarity(tokens))[0] == (["whatis"] if is_joined else tokens[0])
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "table", "expected"),
-    [
-        # Half of the letters differ, from a known word and from an unknown one.
-        ("why do cats eat grass", "why do cats eat gqxxss", [], 0.91),
-        ("who killed zyzzqx there", "who killed zazbqx there", [], 0.85),
-        ("why do cats eat grass", "why do cats eat trees", [], 0),
-        # Only in its place, and beside an equal word.
-        ("why do cats eat grass", "why gqxxss do cats eat", [], 0),
-        ("grass", "gqxxss", [], 0),
-        ("why do cats eat grass", "do cats eat gqxxss", [], 0),
-        # A frequent misspelling, and a short word by chance, beside a far more frequent word.
-        ("how zyzzqx it is", "how zyxxqx it is", ["zyxxqx"] * 5 + ["zyzzqx"] * 150, 0.94),
-        ("how zyzzqx it is", "how zyxxqx it is", ["zyxxqx"] * 5 + ["zyzzqx"] * 20, 0),
-        ("he did it now", "he dd it now", ["did"] * 60, 0.97),
-        # What a word is read as does not matter.
-        ("who taught you chess", "who tauaughtt you chess", [], 0.91),
-        ("the company grows", "the companny grows", [], 0.97),
-        ("it takes an hour", "it takes an hoour", [], 0.97),
-        ("the vitamin b is there", "the vitamin by is there", ["the vitamin by"] * 200, 0.97),
-    ],
-)
-def test_misspellings_are_recognised_by_their_place(one, other, table, expected):
-    texts = one.split(), other.split()
-    rarity = rarity_of(one, other, *table)
-    (row,) = pair_features([one], [other], rarity)
-    names = dict(zip(PAIR_FEATURES, row.tolist(), strict=True))
-    changed = next((a, b) for a, b in zip(*texts, strict=False) if a != b)
-    tokens = [token for word in changed for token in comparable_tokens(word)]
-    assert (names["replaced"] == 0) == (expected > 0), tokens
-    assert names["doubtful spelling"] == 0
-    if expected:
-        known = are_known(tokens[0], tokens[1], rarity)
-        weight = rarity.weights(tokens)[known.index(True) if any(known) else 0]
-        equal = rarity.weights([w for w in comparable_tokens(one) if w != tokens[0]]).sum()
-        share = (equal + expected * weight) / (equal + weight)
-        assert names["coverage of the longer"] == pytest.approx(share)
-
-
-def test_a_misspelt_negation_denies():
-    assert features("it is not open now", "it is noot open now")["negation differs"] == 0
-    assert features("it is not open now", "it is still open now")["negation differs"] == 1
-
-
 def test_two_words_and_one_are_equal_texts():
     found = features("where is the data base", "where is the database")
     assert found["coverage of the longer"] == 1
@@ -467,8 +377,9 @@ def test_all_words_of_similar_spelling_are_matched(seed):
         words += [word[:place] + "z" * n + word[place:] for n in (1, 2, 3)]
     first, second = zip(*itertools.combinations(dict.fromkeys(words), 2), strict=True)
     rarity = rarity_of(*words, *draw.sample(words, len(words) // 2) * 5)
-    n_known = [sum(are_known(a, b, rarity)) for a, b in zip(first, second, strict=True)]
-    expected = spelling_similarity(first, second, np.array(n_known)) > 0
+    known = dict(zip(words, rarity.are_words(words).astype(int), strict=True))
+    n_known = np.array([known[a] + known[b] for a, b in zip(first, second, strict=True)])
+    expected = spelling_similarity(first, second, n_known) > 0
     found = pair_features(first, second, rarity)[:, COLUMN["coverage of the longer"]] > 0
     np.testing.assert_array_equal(found, expected)
     assert 100 < expected.sum() < len(expected) / 10
