@@ -74,7 +74,7 @@ def note_kinds(finder: Any) -> None:
         note(f"columns compared: {kinds}")
     if finder.left_out_:
         note(
-            "left out, as they agree no more often in duplicates than in other pairs: "
-            f"{', '.join(finder.left_out_)}; to compare a column all the same, give its kind: "
-            f"--compare {finder.left_out_[0]}:text"
+            "left out, because they say nothing about duplicates: "
+            f"{', '.join(finder.left_out_)}; to compare one, name all columns to compare, and its "
+            f"kind, such as --compare '{finder.left_out_[0]}:text'"
         )

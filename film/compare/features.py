@@ -48,6 +48,8 @@ OPPOSED = 0.8
 """How well a word matches its opposite if one of both texts is negated."""
 MOST_SPELT = 50
 """Words of a text, without those that both have, that are compared by spelling: the rarest."""
+MOST_APART = 100
+"""Texts with each of two words, per text with them as one word, up to which they are joined."""
 NEARLY_ALL = 0.85
 """Coverage of the longer text from which on the order of words is compared."""
 
@@ -110,8 +112,11 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
 
 
 def join_words(texts: list[list[str]], rarity: WordRarity) -> list[list[str]]:
-    """Join adjacent words that the table also writes as one word, such as "data base"."""
-    vocabulary = rarity.counts.keys()
+    """Join adjacent words that the table also writes as one word, such as "data base".
+
+    One text with "whatis" among thousands with "what is" is no reason to join them.
+    """
+    counts, vocabulary = rarity.counts, rarity.counts.keys()
     joined: list[list[str]] = []
     for tokens in texts:
         out = tokens
@@ -121,7 +126,8 @@ def join_words(texts: list[list[str]], rarity: WordRarity) -> list[list[str]]:
                 pair = tokens[place - 1 : place + 1]
                 both = "".join(pair)
                 if len(both) >= 5 and both in vocabulary and pair[0] not in ("a", "i"):
-                    if out[place - 1 : place + 1] == pair:
+                    is_usual = min(counts[word] for word in pair) <= MOST_APART * counts[both]
+                    if is_usual and out[place - 1 : place + 1] == pair:
                         out[place - 1 : place + 1] = [both]
         joined.append(out)
     return joined

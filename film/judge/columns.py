@@ -33,7 +33,10 @@ _KEPT = 0.7
 _KEPT_ALONE = 0.3
 """The same where columns decide alone: they depend on each other."""
 
-_AMBIGUOUS = 0.2
+_AMBIGUOUS = {False: 0.1, True: 0.2}
+"""By whether there are at least `MANY_COLUMNS`."""
+
+MANY_COLUMNS = 6
 _CONFIRMED = 0.95
 
 _LEAST_INFORMATION = 0.01
@@ -59,6 +62,11 @@ class ColumnWeights:
     start: float
     weights: Floats
     alone: bool = False
+
+    @property
+    def decide(self) -> bool:
+        """Whether columns decide alone and are so many that a record may have many duplicates."""
+        return self.alone and len(self.weights) >= MANY_COLUMNS
 
     def effects(self, levels: NDArray[np.intp]) -> Floats:
         """Return what each column adds to the log-odds, (n, n_columns), for levels of that shape.
@@ -165,7 +173,8 @@ def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> Colu
     -------
     weights : ColumnWeights or None
         None unless, after 30 steps of EM, the chances p are nearly certain, with
-        sum(min(p, 1 − p)) < 0.2 sum(p), and hold 95 % of the pairs that were likely at the start.
+        sum(min(p, 1 − p)) < 0.1 sum(p), and hold 95 % of the pairs that were likely at the start.
+        From six columns on, 0.2 sum(p) is certain enough.
 
     Notes
     -----
@@ -187,7 +196,8 @@ def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> Colu
     weights = em_column_weights(levels, chances)
     found = expit(weights.log_odds(levels))
     likely = chances >= 0.5
-    certain = np.minimum(found, 1 - found).sum() < _AMBIGUOUS * found.sum()
+    most = _AMBIGUOUS[levels.shape[1] >= MANY_COLUMNS]
+    certain = np.minimum(found, 1 - found).sum() < most * found.sum()
     if not (certain and likely.any() and (found[likely] >= 0.5).mean() >= _CONFIRMED):
         return None
     return ColumnWeights(_KEPT_ALONE * weights.start, _KEPT_ALONE * weights.weights, alone=True)

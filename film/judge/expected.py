@@ -41,7 +41,7 @@ _CROSSING_BY_COLUMN = {False: (2.0, 1.0), True: (2.0, 2.0)}
 """With the evidence of columns, which is also learned from mere near copies."""
 
 _CROSSING_ALONE = (0.0, 0.5)
-"""Where columns decide alone, by EM, within one table."""
+"""Where many columns decide alone, by EM, within one table."""
 
 _PER_ROW = 0.4
 """Spread of the half-normal prior of the number of duplicates per row, between two tables."""
@@ -166,7 +166,7 @@ def expected_precision(
     by_column : bool, default=False
         Whether the scores hold the evidence of columns (`film.judge.log_odds_with_columns`).
     alone : bool, default=False
-        Whether columns decide alone (`film.judge.separating_column_weights`).
+        Whether columns decide alone, and are many (`film.judge.ColumnWeights.decide`).
 
     Returns
     -------

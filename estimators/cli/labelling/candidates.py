@@ -18,6 +18,7 @@ from estimators.cli.labelling.answers import Answers, Key
 from estimators.cli.options import NO_ENCODER, chosen_encoder
 from estimators.cli.tables import Table
 from estimators.corpus import DuplicateFinder
+from estimators.inputs import record_texts
 from film.text import normalize_text
 
 POOL = 2000
@@ -121,8 +122,12 @@ def candidate_pairs(asked: Asked, table: Table, seed: int, encoder: str = NO_ENC
         finder = DuplicateFinder(encoder=name, compare=asked.kinds, verbose=verbosity())
         found = finder.fit(asked.rows.given).find(threshold=0)
         note_kinds(finder)
-        pairs = found.texts if found.records is None else found.records.texts
-        scores = found.scores
+        # Answers keep the columns that the finder leaves out.
+        cells = asked.rows.cells
+        whole = asked.rows.texts if cells is None else record_texts(cells)[1]
+        is_new = found.kind != "copy"
+        pairs = np.array(whole, dtype=object)[found.pairs[is_new]]
+        scores = found.scores[is_new]
     normal = {text: normalize_text(text) for text in set(pairs.ravel().tolist())}
     rows: dict[Key, int] = {}
     kept: list[int] = []

@@ -4,6 +4,7 @@ import signal
 
 import click
 import numpy as np
+import pandas as pd
 import pytest
 
 from estimators import load_model
@@ -15,6 +16,7 @@ from estimators.corpus.duplicate_finder import DuplicateFinder
 from film.judge import ExpectedPrecision
 from film.text import normalize_text
 from tests.estimators.cli.commands import finished, refused, run, start, wait_for, write_csv
+from tests.estimators.corpus.test_records import people, with_noise
 
 
 def key(pair):
@@ -250,6 +252,18 @@ def test_reasons_for_records_are_their_columns(tmp_path):
     ran = run("review", table, "--labels", labels, "-n", 1, stdin="n 2\n")
     assert "1 name, 2 seats" in ran.err
     assert read_table(labels).column("reason") == ["seats"]
+
+
+def test_answers_keep_columns_that_say_nothing(tmp_path):
+    frame = with_noise(people(300, n_twice=200)[0])
+    frame.to_csv(tmp_path / "people.csv", index_label="id")
+    told = run("review", tmp_path / "people.csv", "--labels", tmp_path / "l.csv", stdin="y2\nq\n")
+    assert "left out, because they say nothing about duplicates: written, key" in told.err
+    rows = pd.read_csv(tmp_path / "l.csv", dtype=str, keep_default_na=False)
+    names = [f"{side}_{name}" for name in frame for side in ("left", "right")]
+    assert list(rows) == [*names, "label", "reason"] and rows["reason"].tolist() == ["born"]
+    both = {tuple(rows[f"{side}_{name}"][0] for name in frame) for side in ("left", "right")}
+    assert both <= set(frame.itertuples(index=False, name=None)) and len(both) == 2
 
 
 def test_two_people_are_asked_the_same_and_their_agreement_is_told(shelf, tmp_path):

@@ -82,6 +82,28 @@ def test_a_person_may_have_many_rows():
     assert len(both) > 0.9 * len(rows) and (n_of > 0).sum(axis=1).max() == 1
 
 
+@pytest.mark.parametrize(("n_columns", "by_group"), [(5, False), (6, True)])
+def test_only_many_columns_yield_all_pairs_of_a_group(n_columns, by_group):
+    """In tables of products, few columns that agree are often those of a brand and a size."""
+    frame, _ = people(200, seed=8, n_twice=0)
+    rng = np.random.default_rng(0)
+    for column in ("street", "work"):
+        frame[column] = ["".join(rng.choice(list("abdegiklmnorstu"), 8)) for _ in range(200)]
+    rows = frame.loc[np.repeat(np.arange(200), 3)].reset_index(drop=True).iloc[:, -n_columns:]
+    for column in rows.columns:
+        rows.loc[rng.random(len(rows)) < 0.15, column] = ""
+    finder = DuplicateFinder(compare=dict.fromkeys(rows, "text")).fit(rows)
+    found = finder.find()
+    assert found.is_by_group is by_group
+    grouped = finder.groups().labels
+    within = grouped[found.pairs[:, 0]] == grouped[found.pairs[:, 1]]
+    assert within.all() or not by_group
+    owner = np.repeat(np.arange(200), 3)
+    assert (owner[found.pairs[:, 0]] == owner[found.pairs[:, 1]]).mean() > 0.95
+    # A given threshold lists pairs by their own score.
+    assert not finder.find(threshold=0.5).is_by_group
+
+
 def test_two_tables_are_matched_in_either_direction():
     frame, truth = people(300, seed=1)
     old, new = frame[:300], frame[300:].reset_index(drop=True)

@@ -424,3 +424,10 @@ def test_features_of_long_texts_do_not_depend_on_company():
     for row, a, b in zip(found, first, second, strict=True):
         np.testing.assert_allclose(pair_features([a], [b], rarity)[0], row, atol=1e-12)
         np.testing.assert_allclose(pair_features([b], [a], rarity)[0], row, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "is_joined"), [(100, True), (101, False)])
+@pytest.mark.parametrize("more", [[], ["what"] * 50, ["is"] * 50])
+def test_words_are_not_joined_that_are_hardly_ever_one(n, is_joined, more):
+    tokens = [["what", "is"]] * n + [[word] for word in more] + [["whatis"]]
+    assert join_words(tokens[:1], WordRarity(tokens))[0] == (["whatis"] if is_joined else tokens[0])
