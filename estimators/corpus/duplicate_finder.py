@@ -399,8 +399,8 @@ class DuplicateFinder(BaseEstimator):
         pairs : DuplicatePairs
             First exact copies, with score 1: each row with the first row of its text, so n rows of
             one text are n − 1 pairs. Then pairs of different texts, each by its first row. Without
-            ``threshold`` and ``budget``, records of which six columns or more decide alone
-            (`film.judge.ColumnWeights.decide`) yield all pairs of rows of one group at the
+            ``threshold`` and ``budget``, records whose columns decide alone
+            (`film.judge.separating_column_weights`) yield all pairs of rows of one group at the
             estimated threshold, whatever their own score, unless there are over 100 per row: a
             person may have many rows, which tell together who they are.
 

@@ -68,7 +68,8 @@ class AgreementScores:
             cells, chances, weights = chances_by_case(pairs, scores, two_tables=self._two_tables)
             one = fit_column_weights(levels, (weights @ chances)[cells])
             both = expit(log_odds_with_columns(general, one, levels))
-            self.weights = separating_column_weights(levels, both) or one
+            alone = separating_column_weights(levels, both, two_tables=self._two_tables)
+            self.weights = alone or one
             chances = expit(log_odds_with_columns(general, self.weights, levels))
             names = np.array(list(self._evidence.kinds), dtype=object)
             self.uninformative = tuple(names[uninformative_columns(levels, chances)])

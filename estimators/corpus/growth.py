@@ -87,9 +87,9 @@ class Scored:
 
     @property
     def columns_decide(self) -> bool:
-        """Whether columns decide alone, and are many (`film.judge.ColumnWeights.decide`)."""
+        """Whether columns decide alone (`film.judge.separating_column_weights`)."""
         weights = None if self.agreement is None else self.agreement.weights
-        return weights is not None and weights.decide
+        return weights is not None and weights.alone
 
     def of_pairs(self, pairs: np.ndarray, ask: Callable[[np.ndarray], Answers]) -> Answers:
         """Return the answers of other distinct pairs; those without one are asked for."""

@@ -33,10 +33,10 @@ _KEPT = 0.7
 _KEPT_ALONE = 0.3
 """The same where columns decide alone: they depend on each other."""
 
-_AMBIGUOUS = {False: 0.1, True: 0.2}
-"""By whether there are at least `MANY_COLUMNS`."""
+_AMBIGUOUS = {False: 0.2, True: 0.1}
+_FEWEST_COLUMNS = {False: 6, True: 1}
+"""By whether there are two tables, in which most rows have one duplicate at most."""
 
-MANY_COLUMNS = 6
 _CONFIRMED = 0.95
 
 _LEAST_INFORMATION = 0.01
@@ -62,11 +62,6 @@ class ColumnWeights:
     start: float
     weights: Floats
     alone: bool = False
-
-    @property
-    def decide(self) -> bool:
-        """Whether columns decide alone and are so many that a record may have many duplicates."""
-        return self.alone and len(self.weights) >= MANY_COLUMNS
 
     def effects(self, levels: NDArray[np.intp]) -> Floats:
         """Return what each column adds to the log-odds, (n, n_columns), for levels of that shape.
@@ -161,20 +156,25 @@ def em_column_weights(
     return weights
 
 
-def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> ColumnWeights | None:
+def separating_column_weights(
+    levels: NDArray[np.intp], chances: Floats, *, two_tables: bool = False
+) -> ColumnWeights | None:
     """Learn the weights of columns by EM, if columns alone tell duplicates from other pairs.
 
     Parameters
     ----------
     levels, chances
         As in `em_column_weights`.
+    two_tables : bool, default=False
+        Whether each pair has one row of either table.
 
     Returns
     -------
     weights : ColumnWeights or None
         None unless, after 30 steps of EM, the chances p are nearly certain, with
-        sum(min(p, 1 − p)) < 0.1 sum(p), and hold 95 % of the pairs that were likely at the start.
-        From six columns on, 0.2 sum(p) is certain enough.
+        sum(min(p, 1 − p)) < 0.2 sum(p), in two tables 0.1 sum(p), and hold 95 % of the pairs that
+        were likely at the start. In one table, six columns are needed: fewer often agree because
+        two products have the same brand and size.
 
     Notes
     -----
@@ -186,18 +186,19 @@ def separating_column_weights(levels: NDArray[np.intp], chances: Floats) -> Colu
     --------
     >>> import numpy as np
     >>> from film.judge import separating_column_weights
-    >>> levels = np.tile([[9, 9, 9], [2, 9, 2], [2, 2, 2], [9, 2, 2]], (100, 1))
+    >>> levels = np.tile([[9] * 6, [2, 9, 2, 2, 2, 2], [2] * 6, [9, 2, 2, 2, 2, 2]], (100, 1))
     >>> chances = np.tile([0.9, 0.1, 0.1, 0.1], 100)
     >>> separating_column_weights(levels, chances).alone
     True
-    >>> separating_column_weights(levels[:, :1], chances) is None
+    >>> separating_column_weights(levels[:, :5], chances) is None
     True
     """
+    if levels.shape[1] < _FEWEST_COLUMNS[two_tables]:
+        return None
     weights = em_column_weights(levels, chances)
     found = expit(weights.log_odds(levels))
     likely = chances >= 0.5
-    most = _AMBIGUOUS[levels.shape[1] >= MANY_COLUMNS]
-    certain = np.minimum(found, 1 - found).sum() < most * found.sum()
+    certain = np.minimum(found, 1 - found).sum() < _AMBIGUOUS[two_tables] * found.sum()
     if not (certain and likely.any() and (found[likely] >= 0.5).mean() >= _CONFIRMED):
         return None
     return ColumnWeights(_KEPT_ALONE * weights.start, _KEPT_ALONE * weights.weights, alone=True)

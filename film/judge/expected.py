@@ -166,7 +166,7 @@ def expected_precision(
     by_column : bool, default=False
         Whether the scores hold the evidence of columns (`film.judge.log_odds_with_columns`).
     alone : bool, default=False
-        Whether columns decide alone, and are many (`film.judge.ColumnWeights.decide`).
+        Whether columns decide alone (`film.judge.separating_column_weights`).
 
     Returns
     -------

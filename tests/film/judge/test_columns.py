@@ -147,12 +147,35 @@ def test_em_repeats_the_step_before_calibration():
 def test_columns_that_separate_decide_alone_even_from_cautious_chances():
     levels, same = clear_table(np.random.default_rng(4))
     cautious = np.where(same, 0.3, 0.02)
-    weights = separating_column_weights(levels, np.where(same & (levels[:, 0] == 9), 0.6, cautious))
+    chances = np.where(same & (levels[:, 0] == 9), 0.6, cautious)
+    weights = separating_column_weights(levels, chances, two_tables=True)
     assert weights is not None and weights.alone
     assert ((weights.log_odds(levels) > 0) == same).mean() > 0.99
     expected = 0.3 * 2 * np.log(19)
     np.testing.assert_allclose(weights.weights[:, 9] - weights.weights[:, 2], expected, rtol=0.1)
     np.testing.assert_allclose(weights.start, 0.3 * logit(same.mean()), rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "two_tables", "share", "alone"),
+    [
+        (5, False, 0.95, False),
+        (6, False, 0.95, True),
+        (4, True, 0.95, True),
+        (6, False, 0.82, True),
+        (6, True, 0.82, False),
+        (6, False, 0.65, False),
+    ],
+)
+def test_columns_decide_alone_if_they_are_many_and_certain(n_columns, two_tables, share, alone):
+    rng = np.random.default_rng(9)
+    same = rng.random(4000) < 0.2
+    agree = rng.random((4000, n_columns)) < np.where(same, share, 1 - share)[:, None]
+    levels = np.where(agree, 9, 2)
+    clear = same & (agree.sum(axis=1) > n_columns / 2)
+    chances = np.where(clear, 0.9, np.where(same, 0.4, 0.05))
+    weights = separating_column_weights(levels, chances, two_tables=two_tables)
+    assert (weights is not None) == alone
 
 
 def test_columns_that_do_not_separate_leave_it_to_the_general_formula():
