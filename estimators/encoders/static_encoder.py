@@ -56,8 +56,8 @@ class StaticEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
 
     See Also
     --------
-    SentenceEncoder : Vectors from a transformers model, which uses the order of words. AnyEncoder :
-    Recognises such a folder.
+    SentenceEncoder : Vectors from a transformers model, which uses the order of words.
+    AnyEncoder : Recognises such a folder.
 
     References
     ----------
