@@ -224,10 +224,11 @@ class PairScores:
             if prior == "estimate":
                 prior = self.of_candidates(verbose).prior
 
-        key = texts, blocks, k, by_column
+        asked_for = texts, blocks, k, by_column
+        key = len(self.index.texts), *asked_for
         known, self._matched = self._matched, None
         if known is None or known[0] != key:
-            known = key, self._asked_scores(*key, prior, verbose)
+            known = key, self._asked_scores(*asked_for, prior, verbose)
         if is_kept:
             self._matched = known
         asked, near, pairs, answers, ask, columns = known[1]

@@ -77,7 +77,7 @@ class ExpectedPrecision:
     precision_interval : ndarray of float64, shape (n, 2)
         Its 90 % interval.
     recall : ndarray of float64, shape (n,)
-        Expected share of these pairs' duplicates in all duplicates among the given pairs.
+        Of the duplicates among all given pairs, the expected share from each threshold on.
     recall_interval : ndarray of float64, shape (n, 2)
         Its 90 % interval.
     f1 : ndarray of float64, shape (n,)
@@ -233,7 +233,7 @@ def chances_by_case(
     chances : ndarray of float64, shape (n_cases, n_cells)
         Share of duplicates in each cell, for each model of how scores relate to duplicates.
     weights : ndarray of float64, shape (n_cases,)
-        Weights of these models; they sum to 1.
+        Weight of each model; they sum to 1.
     """
     x, rounds = _placed(pairs, scores)
     kept = x >= _EDGES[0]

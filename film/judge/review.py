@@ -115,7 +115,7 @@ class Review:
 
     p_h is the share of duplicates in a stratum. Its log-odds come from one of the models of
     `film.judge.expected_precision`, shrunk towards ±1, plus a deviation with a mixture of t
-    distributions. The answers update the weights of these models. If the scores are misleading,
+    distributions. The answers change how much each model counts. If the scores are misleading,
     each stratum is estimated from its answers. The pairs without an answer are binomial. Intervals
     are the shortest that hold 95 % of 4,000 draws. Their coverage is measured in
     ``benchmarks/review.py``.

@@ -68,7 +68,7 @@ def check(
 
     A label is suspicious if a confident prediction contradicts it, by a model that was trained
     without both texts. It is also suspicious if other labels contradict it: a = b and b = c, but a
-    is not c. Then the most doubtful one of these labels is listed, with the lines of the others.
+    is not c. The most doubtful of the labels involved is listed, with the lines of the others.
     """
     if html == "-":
         raise click.UsageError("--html - : a page cannot be written to standard output")

@@ -108,7 +108,7 @@ def _guessed(data: bytes, source: str, notes: list[str]) -> tuple[str, str]:
         raise ValueError(
             f"{source} mixes encodings: line {line} holds byte 0x{wrong.hex()} ({as_windows!r} in "
             f"Windows-1252), but line {known} holds {sequence[0].decode('utf-8', 'replace')!r} in "
-            "UTF-8; correct one of these lines and save the file as UTF-8, or give "
+            "UTF-8; correct either line and save the file as UTF-8, or give "
             "encoding='cp1252' if all of it is Windows-1252"
         )
     try:

@@ -161,6 +161,20 @@ def test_columns_that_tell_nothing_about_two_tables_are_left_out():
     assert DuplicateFinder().fit(old, blocks=blocks, beside=new).left_out_ == ()
 
 
+def test_what_fit_has_scored_is_scored_again_once_rows_are_added():
+    frame, _ = people(300, seed=1, n_twice=100)
+    old, new = frame[:300], frame[300:].reset_index(drop=True)
+    found = []
+    for is_used in (True, False):
+        finder = DuplicateFinder().fit(old, beside=new)
+        if is_used:
+            finder.match(new)
+        finder.add(new[:20], ids=range(300, 320))
+        found.append(finder.match(new, threshold=0.5))
+    assert (found[0].pairs[:, 1] >= 300).sum() >= 20
+    np.testing.assert_array_equal(found[1].pairs, found[0].pairs)
+
+
 def finder_columns(frame):
     return tuple(frame.columns)
 
