@@ -74,7 +74,7 @@ MIXED = b"id,text\n1,caf\xe9\n2,plain\n3,caf\xc3\xa9\n"
         (
             MIXED,
             None,
-            "but line 4 holds 'é' in UTF-8; correct one .*encoding='cp1252'",
+            "but line 4 holds 'é' in UTF-8; correct either .*encoding='cp1252'",
         ),
         *(
             (
