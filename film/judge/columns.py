@@ -39,6 +39,9 @@ _FEWEST_COLUMNS = {False: 6, True: 1}
 
 _CONFIRMED = 0.95
 
+_MOST_FOR_DIFFERENCE = 0.1
+"""Highest mean weight of different cells, in nats. Where a column says nothing it is near 0."""
+
 _LEAST_INFORMATION = 0.01
 _LEAST_SHARE = 0.005
 _LEAST_SUM = 1.0
@@ -174,7 +177,9 @@ def separating_column_weights(
         None unless, after 30 steps of EM, the chances p are nearly certain, with
         sum(min(p, 1 − p)) < 0.2 sum(p), in two tables 0.1 sum(p), and hold 95 % of the pairs that
         were likely at the start. In one table, six columns are needed: fewer often agree because
-        two products have the same brand and size.
+        two products have the same brand and size. None too if different cells of a column count
+        for duplicates, by over 0.1 nats on average: then EM told other kinds of pairs apart, such
+        as complete and incomplete records.
 
     Notes
     -----
@@ -200,6 +205,10 @@ def separating_column_weights(
     likely = chances >= 0.5
     certain = np.minimum(found, 1 - found).sum() < _AMBIGUOUS[two_tables] * found.sum()
     if not (certain and likely.any() and (found[likely] >= 0.5).mean() >= _CONFIRMED):
+        return None
+    differ = (levels >= 2) & ((levels - 2) % LEVELS_OF_SIMILARITY == 0)
+    by_column = (weights.effects(levels) * differ).sum(axis=0)
+    if (by_column > _MOST_FOR_DIFFERENCE * differ.sum(axis=0)).any():
         return None
     return ColumnWeights(_KEPT_ALONE * weights.start, _KEPT_ALONE * weights.weights, alone=True)
 

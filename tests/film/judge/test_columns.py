@@ -191,6 +191,19 @@ def test_columns_that_do_not_separate_leave_it_to_the_general_formula():
     assert separating_column_weights(levels, np.where(same, 0.3, 0.02)) is None
 
 
+def test_columns_do_not_decide_alone_if_differences_in_one_count_for_duplicates():
+    rng = np.random.default_rng(5)
+    same = rng.random(4000) < 0.2
+    agree = rng.random((4000, 7)) < np.where(same, 0.95, 0.05)[:, None]
+    levels = np.where(agree, 9, 2)
+    chances = np.where(same, 0.9, 0.02)
+    for share_of_others, alone in ((0.5, True), (0.8, False)):
+        # Equal words of this column are rare, and so on another scale than different ones.
+        equal = rng.random(4000) < np.where(same, 0.5, share_of_others)
+        levels[:, 6] = np.where(equal, 17, 2)
+        assert (separating_column_weights(levels, chances) is not None) == alone
+
+
 @pytest.mark.parametrize(
     ("case", "expected"),
     [
