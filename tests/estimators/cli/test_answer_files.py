@@ -2,6 +2,7 @@
 
 import codecs
 import errno
+import io
 import os
 import signal
 
@@ -74,7 +75,31 @@ def question(started):
     while PROMPT not in said and (more := started.stderr.read1()):
         said += more
     assert PROMPT in said, said
-    return pair_key([line.strip() for line in said.decode().splitlines()[-3:-1]])
+    return asked_in(said.decode())
+
+
+def asked_in(said):
+    return pair_key([line.strip() for line in said.splitlines()[-3:-1]])
+
+
+class Typed(io.RawIOBase):
+    """Standard input of a session in this process, in which things happen between two answers."""
+
+    def __init__(self, lines):
+        self.lines = lines
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        line = next(self.lines, b"")
+        buffer[: len(line)] = line
+        return len(line)
+
+
+def review_typed(table, labels, lines):
+    """Run a session that reads each line when it asks for one."""
+    return run("review", table, "--labels", labels, stdin=io.BufferedReader(Typed(lines)))
 
 
 def answer(started, text):
@@ -121,12 +146,12 @@ def test_two_sessions_on_one_file_keep_all_answers(table, labels):
 
 
 def test_writing_at_the_same_time_loses_nothing(labels):
-    adders = [adder(labels, name, 30) for name in ("a", "b", "c")]
+    adders = [adder(labels, name, 30) for name in "ab"]
     for started in adders:
         answer(started, b"\n")
     for started in adders:
         assert started.wait(120) == 0, started.stderr.read()
-    expected = sorted(pair_key((f"{name} {n}", "other")) for name in "abc" for n in range(30))
+    expected = sorted(pair_key((f"{name} {n}", "other")) for name in "ab" for n in range(30))
     assert keys(labels) == expected
 
 
@@ -157,24 +182,24 @@ def test_a_review_killed_after_some_answers_asks_the_same_next_question(table, l
     rows = read_table(labels).rows
     assert [pair_key(row[:2]) for row in rows] == asked[:3]
     assert [row[2] for row in rows] == ["1", "0", ""]
-    again = process("review", table, "--labels", labels)
-    assert question(again) == asked[3]
-    answer(again, b"y\nq\n")
-    assert again.wait(60) == 0
+    again = run("review", table, "--labels", labels, stdin="y\nq\n")
+    assert again.code == 0 and asked_in(again.err.split(PROMPT.decode())[0] + "\n") == asked[3]
     after = read_table(labels).rows
     assert after[:3] == rows
     assert (pair_key(after[3][:2]), after[3][2:]) == (asked[3], ["1"])
 
 
 def test_a_row_added_by_hand_meanwhile_is_kept(table, labels):
-    started = session(table, labels)
-    answer(started, b"y\n")
-    question(started)
-    by_hand = labels.read_text(encoding="utf-8") + '"by, hand",other,0\n'
-    labels.write_text(by_hand, encoding="utf-8")
-    answer(started, b"n\nq\n")
-    assert started.wait(60) == 0
-    assert labels.read_text(encoding="utf-8").startswith(by_hand)
+    kept = []
+
+    def typed():
+        yield b"y\n"
+        kept.append(labels.read_text(encoding="utf-8") + '"by, hand",other,0\n')
+        labels.write_text(kept[0], encoding="utf-8")
+        yield b"n\nq\n"
+
+    assert review_typed(table, labels, typed()).code == 0
+    assert labels.read_text(encoding="utf-8").startswith(kept[0])
     assert len(read_table(labels)) == 3
 
 
@@ -265,13 +290,14 @@ def test_contradicting_answers_are_both_kept(labels):
 
 
 def test_answers_of_another_session_are_not_asked_again(table, labels):
-    first = session(table, labels)
-    with_it = Answers(str(labels))
-    for pair in PAIRS:
-        with_it.add(pair, "0")
-    answer(first, b"y\n")
-    _, err = first.communicate(timeout=60)
-    assert first.returncode == 0 and b"all pairs have been asked" in err
+    def typed():
+        other = Answers(str(labels))
+        for pair in PAIRS:
+            other.add(pair, "0")
+        yield b"y\n"
+
+    ran = review_typed(table, labels, typed())
+    assert ran.code == 0 and "all pairs have been asked" in ran.err
     # The question that stood there already was answered, too.
     assert len(keys(labels)) == len(PAIRS) + 1
 
@@ -339,8 +365,7 @@ def test_a_closed_input_and_bytes_of_no_text_are_no_traceback(table, labels):
     if os.name != "nt":
         code, _, err = finished(process(*arguments, closed=(0,)))
         assert code == 2 and "standard input is closed" in err and "Traceback" not in err
-    code, _, err = finished(process(*arguments), b"\xff\xfe\nn\n")
-    assert code == 0 and "Traceback" not in err
+    assert run(*arguments, stdin=b"\xff\xfe\nn\n").code == 0
     assert [row[2] for row in read_table(labels).rows] == ["0"]
 
 
