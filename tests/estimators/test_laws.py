@@ -18,7 +18,8 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn import base
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -67,6 +68,7 @@ from tests.estimators.tiny_model import PAIRS, SCORES
 pytestmark = pytest.mark.filterwarnings(
     "ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
 )
+clone: Any = base.clone
 TINY = str(Path(__file__).parents[1] / "golden" / "tiny")
 
 
@@ -99,7 +101,7 @@ def objects(rows: Any) -> np.ndarray:
 
 
 def _kinds() -> dict[str, Kind]:
-    data = make_question_pairs(50, random_state=0)
+    data: Any = make_question_pairs(50, random_state=0)
     asked = objects([*data.pairs[:3], ("Who?", "who"), ("", "a zebra"), ("Is it 5?", "Is it 6?")])
     bad = [("a", None)], [("a", "b", "c")], "a b", [], None
     short = objects([text for pair in PAIRS for text in pair])
@@ -144,7 +146,7 @@ def _kinds() -> dict[str, Kind]:
 KINDS = _kinds()
 TEXTS = ("pairs", "labelled", "scored", "labelled texts", "texts", "grouped", "corpus", "documents")
 SPACE = make_pipeline(TfidfVectorizer(), FILM(d=4, rank=12, random_state=0))
-CPU = {"model": TINY, "device": "cpu", "max_length": 32}
+CPU: dict[str, Any] = {"model": TINY, "device": "cpu", "max_length": 32}
 TRAINS = CPU | {"epochs": 1, "train_batch_size": 2, "learning_rate": 1e-3, "random_state": 0}
 CONTEXTS = {
     "reader": "lstm",
@@ -154,8 +156,8 @@ CONTEXTS = {
 }
 CONTEXTS |= {"generator": None, "device": "cpu", "random_state": 0}
 GENERATES = CONTEXTS | {"generator": (8, 2, 1, 1, 16), "generator_epochs": 0.5}
-CONVOLVES = {"channels": (2, 3, 4), "width": 5, "max_triplets": 9, "train_batch_size": 4}
-CONVOLVES |= {"device": "cpu", "random_state": 0}
+CONVOLVES: dict[str, Any] = {"channels": (2, 3, 4), "width": 5, "max_triplets": 9}
+CONVOLVES |= {"train_batch_size": 4, "device": "cpu", "random_state": 0}
 SCRATCH = TemporaryDirectory()
 """Holds the model of contexts that a regressor reads, and a static model."""
 LAWS = {
@@ -214,7 +216,7 @@ LAWS = {
         "scores_ out_of_fold_",
     ),
     "SurrogateRegressor": Law(
-        SurrogateRegressor(**CPU | {"epochs": 0}),
+        SurrogateRegressor(epochs=0, **CPU),
         "scored",
         "predict similarity unknown_shares explain",
     ),
@@ -401,7 +403,7 @@ def state(model: Any) -> dict[str, Any]:
 
 
 def test_every_public_estimator_is_here():
-    public = {getattr(estimators, name) for name in estimators.__all__}
+    public = {getattr(estimators, name) for name in vars(estimators)["__all__"]}
     classes = {
         each for each in public if isinstance(each, type) and issubclass(each, BaseEstimator)
     }

@@ -5,7 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from estimators import CrossEncoderRegressor, RCMDRegressor, SurrogateRegressor, TokenEncoder
+from estimators import (
+    CrossEncoderRegressor,
+    RCMDRegressor,
+    SurrogateRegressor,
+    TokenEncoder,
+    read_metadata,
+)
 from estimators import TripletNetwork as Network
 from estimators.training.loop.training import Training
 from tests.estimators.tiny_model import MAX_TOKENS
@@ -97,12 +103,50 @@ def test_a_killed_run_goes_on_to_the_same_weights(
 def test_ctrl_c_keeps_the_best_so_far(case, tiny_model, monkeypatch):
     stopping(monkeypatch, 3, KeyboardInterrupt())
     with pytest.warns(UserWarning, match="interrupted after step 3 of 6; the best") as caught:
-        model = fitted(case, tiny_model, evaluated=True, steps=1)
+        model: Any = fitted(case, tiny_model, evaluated=True, steps=1)
     assert caught[0].filename == __file__ and len(model.loss_curve_) == 3
-    n = 12 if isinstance(model, Network) else 6
+    n = 12 if case.kind is Network else 6
     best = max(score for _, score in model.scores_)
     # The line to the units of y may fall.
     assert abs(model.score(case.X[:n], case.y[:n])) == pytest.approx(abs(best))
+    if isinstance(case.y[0], float):
+        line = np.polyfit(model.similarity(case.X[:n]), case.y[:n], 1)
+        assert (model.slope_, model.intercept_) == pytest.approx(tuple(line))
+
+
+@pytest.mark.parametrize("kind", [RCMDRegressor, CrossEncoderRegressor])
+def test_labels_are_learned_and_predicted_as_probabilities(kind, sober_model):
+    pairs = [
+        (f"how do i learn {noun}", other.format(noun))
+        for noun in NOUNS
+        for other in ("the best way to learn {}", "old {} sat on the mat")
+    ]
+    labels = np.tile(["same", "other"], len(NOUNS))
+    settings = {"epochs": 40, "train_batch_size": 16, "learning_rate": 3e-3, **TOKENS}
+    model: Any = kind(sober_model, objective="binary", device="cpu", random_state=0, **settings)
+    p = model.fit(pairs, labels).predict(pairs)
+    assert model.classes_.tolist() == ["other", "same"]
+    assert ((p > 0.5) == (labels == "same")).all() and 0 < p.min() and p.max() < 1
+    model.set_params(objective="regression", epochs=1).fit(pairs, p)
+    assert not hasattr(model, "classes_")
+
+
+@cases
+def test_a_saved_folder_is_the_same_model_of_its_own_kind_alone(case, tiny_model, tmp_path):
+    model = fitted(case, tiny_model, evaluated=True)
+    model.save(tmp_path / "saved")
+    again = case.kind.load(tmp_path / "saved", device="cpu")
+    for name in {"transform", "predict"} & {*dir(model)}:
+        asked = PAIRS if name == "predict" else TEXTS
+        np.testing.assert_array_equal(getattr(again, name)(asked), getattr(model, name)(asked))
+    assert (again.loss_curve_, again.scores_) == (model.loss_curve_, model.scores_)
+    told = read_metadata(tmp_path / "saved")
+    assert told["class"] == case.kind.__name__ and told["date"] and "numpy" in told["versions"]
+    with pytest.raises(FileExistsError, match="already there"):
+        model.save(tmp_path / "saved")
+    for kind in {each.kind for each in TRAINED.values()} - {case.kind, Network}:
+        with pytest.raises(ValueError, match=f"it is a {case.kind.__name__}, not a"):
+            kind.load(tmp_path / "saved")
 
 
 @cases

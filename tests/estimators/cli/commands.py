@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner
 
@@ -51,7 +52,9 @@ def refused(*arguments, **keywords):
     return " ".join(ran.err.replace("│", " ").split())
 
 
-def start(*arguments, program=("-m", "estimators.cli"), stdout=subprocess.PIPE, closed=()):
+def start(
+    *arguments, program=("-m", "estimators.cli"), stdout: Any = subprocess.PIPE, closed=()
+) -> Any:
     """Start the command as a user does, in a process of its own; some streams may be closed."""
     command = [sys.executable, *program, *map(str, arguments)]
     if closed:

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def test_results_and_notes_are_kept_apart(shelf):
     "sent", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
 )
 def test_a_signal_that_ends_the_process_leaves_nothing_half_written(sent, shelf, tmp_path):
-    data = make_question_pairs(4000, random_state=0)
+    data: Any = make_question_pairs(4000, random_state=0)
     rows = [[*pair, y] for pair, y in zip(data.pairs.tolist(), data.y.tolist(), strict=True)]
     path = write_csv(tmp_path / "train.csv", ["text1", "text2", "label"], rows)
     cache, model = tmp_path / "cache", tmp_path / "m.skops"

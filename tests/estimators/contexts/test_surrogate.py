@@ -1,9 +1,10 @@
 """SurrogateRegressor: losses on the vectors of texts, units of y, vectors, explanations, saving."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
-from sklearn.base import clone
 
 from estimators import RCMDRegressor, SentenceEncoder, SurrogateRegressor
 from estimators.contexts import surrogate
@@ -19,7 +20,7 @@ RELATIONS = [("entailment", "neutral", "contradiction")[row % 3] for row in rang
 TEXTS = [text for pair in PAIRS for text in pair]
 
 
-def make(folder, **parameters) -> SurrogateRegressor:
+def make(folder, **parameters) -> Any:
     settings = {
         "max_length": MAX_TOKENS,
         "device": "cpu",
@@ -32,7 +33,7 @@ def make(folder, **parameters) -> SurrogateRegressor:
 
 
 @pytest.fixture(scope="module")
-def fitted(tiny_model) -> SurrogateRegressor:
+def fitted(tiny_model) -> Any:
     return make(tiny_model).fit(PAIRS, COSINES)
 
 
@@ -103,18 +104,6 @@ def test_the_saved_folder_is_an_ordinary_model(fitted, tmp_path):
     np.testing.assert_allclose(vectors_alone(tmp_path / "saved", TEXTS), vectors, rtol=0, atol=1e-5)
 
 
-def test_what_was_saved_comes_back(tiny_model, tmp_path):
-    y = [5 * (1 + each) / 2 for each in COSINES]
-    model = make(tiny_model, score_range=(0, 5)).fit(PAIRS, y)
-    model.save(tmp_path / "saved")
-    again = SurrogateRegressor.load(tmp_path / "saved", batch_size=3)
-    np.testing.assert_allclose(again.predict(PAIRS), model.predict(PAIRS), atol=1e-5)
-    assert again.loss_curve_ == model.loss_curve_ and again.batch_size == 3
-    clone(again).fit(PAIRS, y)
-    with pytest.raises(ValueError, match="it is a SurrogateRegressor, not a RCMDRegressor"):
-        RCMDRegressor.load(tmp_path / "saved")
-
-
 def masses(tokens) -> np.ndarray:
     return tokens / np.linalg.norm(tokens, axis=-1, keepdims=True)
 
@@ -182,7 +171,7 @@ def test_relations_can_be_learned_and_the_layer_is_dropped(sober_model, tmp_path
     weights = [path.name for path in (tmp_path / "saved").glob("*.safetensors")]
     assert weights == ["model.safetensors"]
     # Entailment is the closest relation.
-    found = spearmanr(model.similarity(PAIRS), [-(row % 3) for row in range(16)]).statistic
+    found = spearmanr(model.similarity(PAIRS), [-(row % 3) for row in range(16)])[0]
     assert model.score(PAIRS, RELATIONS) == pytest.approx(found)
 
 

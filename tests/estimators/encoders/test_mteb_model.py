@@ -1,5 +1,7 @@
 """Tasks of MTEB over texts of our own, run by our encoders and similarities."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -10,10 +12,6 @@ from estimators.encoders import MTEBModel
 from film.datasets import make_question_pairs
 from tests.estimators.tiny_model import PAIRS, SCORES
 
-mteb = pytest.importorskip("mteb")
-abstasks = pytest.importorskip("mteb.abstasks.sts")
-classification = pytest.importorskip("mteb.abstasks.pair_classification")
-metadata_of = pytest.importorskip("mteb.abstasks.task_metadata").TaskMetadata
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*tokens unknown to the model"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -38,11 +36,18 @@ METADATA = {
 }
 
 
-def task_of(kind, pairs, column, values, base, main_score):
+def task_of(kind, pairs, column, values, main_score):
+    """A task of MTEB, which takes seconds to import."""
+    pytest.importorskip("mteb", reason="needs the extra bridges")
     from datasets import Dataset
+    from mteb.abstasks.pair_classification import AbsTaskPairClassification
+    from mteb.abstasks.sts import AbsTaskSTS
+    from mteb.abstasks.task_metadata import TaskMetadata
+
+    base: Any = {"STS": AbsTaskSTS, "PairClassification": AbsTaskPairClassification}[kind]
 
     class Local(base):
-        metadata = metadata_of(name="Local", type=kind, main_score=main_score, **METADATA)
+        metadata = TaskMetadata(name="Local", type=kind, main_score=main_score, **METADATA)
 
         def load_data(self, *args, **kwargs):
             first, second = zip(*pairs, strict=True)
@@ -54,12 +59,14 @@ def task_of(kind, pairs, column, values, base, main_score):
 
 
 def scores_of(model, task):
+    import mteb
+
     found = mteb.evaluate(model, task, cache=None, show_progress_bar=False)
     return found.task_results[0].scores["test"][0]
 
 
 def sts(pairs=PAIRS, scores=SCORES):
-    return task_of("STS", pairs, "score", scores, abstasks.AbsTaskSTS, "cosine_spearman")
+    return task_of("STS", pairs, "score", scores, "cosine_spearman")
 
 
 def test_an_encoder_is_judged_by_the_cosine_of_its_vectors(tiny_model):
@@ -72,6 +79,7 @@ def test_an_encoder_is_judged_by_the_cosine_of_its_vectors(tiny_model):
     assert found["cosine_spearman"] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_similarity_is_judged_by_itself(tiny_model):
     model = RCMDRegressor(tiny_model, max_length=16, epochs=0).fit(PAIRS, SCORES)
     found = scores_of(MTEBModel(model, "film-metric/rcmd"), sts())
@@ -79,18 +87,12 @@ def test_a_similarity_is_judged_by_itself(tiny_model):
     assert found["spearman"] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_classifier_is_judged_by_its_probabilities():
-    data = make_question_pairs(260, random_state=0)
+    data: Any = make_question_pairs(260, random_state=0)
     model = fast_duplicates(d=10, rank=30, cv=2).fit(data.pairs[:200], data.y[:200])
     pairs, labels = data.pairs[200:], data.y[200:].tolist()
-    task = task_of(
-        "PairClassification",
-        pairs,
-        "labels",
-        labels,
-        classification.AbsTaskPairClassification,
-        "max_ap",
-    )
+    task = task_of("PairClassification", pairs, "labels", labels, "max_ap")
     found = scores_of(MTEBModel(model), task)
     expected = average_precision_score(labels, model.predict_proba(pairs)[:, 1])
     assert found["similarity_ap"] == pytest.approx(expected, abs=1e-9)

@@ -1,7 +1,6 @@
 """A fitted RCMDRegressor in a folder and on a stand-in hub: whole, plain, and never code."""
 
 import json
-import pickle
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from estimators import RCMDRegressor, TokenEncoder
-from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES, make_tiny_model
+from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
@@ -28,16 +27,6 @@ def fitted(tiny_model) -> RCMDRegressor:
 def saved(fitted, tmp_path) -> Path:
     fitted.save(tmp_path / "saved")
     return tmp_path / "saved"
-
-
-def test_what_was_saved_comes_back(fitted, saved):
-    again = RCMDRegressor.load(saved)
-    np.testing.assert_array_equal(again.similarity(PAIRS), fitted.similarity(PAIRS))
-    np.testing.assert_array_equal(again.predict(PAIRS), fitted.predict(PAIRS))
-    np.testing.assert_array_equal(again.token_weights_, fitted.token_weights_)
-    assert (again.loss_curve_, again.scores_) == (fitted.loss_curve_, fitted.scores_)
-    assert again.get_params()["learning_rate"] == 1e-3 and again.get_params()["model"] == saved
-    assert RCMDRegressor.load(str(saved), batch_size=2).batch_size == 2
 
 
 def test_whoever_may_read_the_folder_may_read_its_files(saved, tmp_path):
@@ -182,11 +171,3 @@ def test_to_the_hub_and_back(fitted, tmp_path, monkeypatch):
     assert address == "https://hub/someone/model/commit/1"
     again = RCMDRegressor.from_pretrained("someone/model")
     np.testing.assert_array_equal(again.predict(PAIRS), fitted.predict(PAIRS))
-
-
-def test_a_model_of_other_files_is_not_mixed_up(fitted, tmp_path):
-    other = make_tiny_model(tmp_path / "other", seed=7)
-    copied = pickle.loads(pickle.dumps(fitted))
-    copied.encoder_.model = other
-    with pytest.raises(ValueError, match="have changed since fitting"):
-        copied.similarity(PAIRS)

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from estimators import (  # noqa: E402
     SentenceEncoder,
     TokenEncoder,
     TokenMatchingRegressor,
-    read_metadata,
 )
 from estimators.training.loop.batches import excluded  # noqa: E402
 from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES  # noqa: E402
@@ -25,7 +25,7 @@ def state_of(model):
 
 
 def test_a_failed_refit_leaves_the_fitted_state_as_it_was(tiny_model, monkeypatch):
-    model = RCMDRegressor(
+    model: Any = RCMDRegressor(
         tiny_model,
         max_length=MAX_TOKENS,
         epochs=2,
@@ -116,11 +116,3 @@ def test_encoders_warn_of_unknown_tokens_too(tiny_model):
         encoder = kind(tiny_model, max_length=MAX_TOKENS, device="cpu").fit(["a"])
         with pytest.warns(UserWarning, match="2 of 3 texts have tokens unknown to"):
             encoder.transform(["你好", "再见", "a cat"])
-
-
-def test_a_saved_regressor_tells_when_it_was_saved(tmp_path, tiny_model):
-    model = RCMDRegressor(tiny_model, max_length=MAX_TOKENS, device="cpu").fit(PAIRS, SCORES)
-    model.save(tmp_path / "saved")
-    found = read_metadata(tmp_path / "saved")
-    assert found["class"] == "RCMDRegressor"
-    assert found["date"] is not None and "numpy" in found["versions"]
