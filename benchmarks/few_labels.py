@@ -1,9 +1,11 @@
-"""How good `fast_duplicates` is by the number of labels, from none on.
+"""How good classifiers are by the number of labels, from none on.
 
 ``python -m benchmarks.few_labels [--data DIR] [--out DIR] [--quick]``. DIR holds quora and tables;
-without it, the folder of FILM_DATA is taken. Labelled pairs are drawn at random from those of
-training, ten times, 5,000 twice, and test pairs are scored: Quora's dev.csv, and the test files of
-two pairs of shops. No labels: the general score, for the test pairs as a table.
+without it, the folder of FILM_DATA is taken. Classifiers are those of ``film train``:
+`fast_duplicates` for texts, also with MiniLM, and `record_duplicates` for records. Labelled pairs
+are drawn at random from those of training, several times, and test pairs are scored: Quora's
+dev.csv, and the test files of two pairs of shops. No labels: the general score, for the test pairs
+as a table. The stack alone: the final model without the general formula.
 """
 
 from __future__ import annotations
@@ -11,23 +13,56 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
 from benchmarks.general import read_labelled
+from benchmarks.records import read_part
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import read_folder
 from benchmarks.support.run import Results, parser_of, reading
-from estimators import DuplicateFinder, fast_duplicates
+from estimators import (
+    AnyEncoder,
+    DuplicateFinder,
+    RecordPairs,
+    fast_duplicates,
+    record_duplicates,
+)
 from film.datasets import make_question_pairs
 
-SIZES = (30, 100, 300, 1000, 5000)
 SHOPS = ("amazon-google", "walmart-amazon")
-N_DRAWS, N_DRAWS_OF_MANY, MANY = 10, 2, 5000
+DRAWS = {30: 10, 100: 10, 300: 10, 1000: 5, 5000: 2}
+DRAWS_WITH_ENCODER = {300: 5, 3000: 2}
+DRAWS_OF_SHOPS = {100: 5}
 
 Pairs = tuple[Any, Any]
+
+
+class Case(NamedTuple):
+    """Pairs to learn from and to score, and draws by the number of labels."""
+
+    train: Pairs
+    test: Pairs
+    draws: dict[int, int]
+    encoder: Any = None
+    alone: bool = False
+
+
+class Remembering:
+    """An encoder that encodes each text once."""
+
+    def __init__(self, encoder: Any) -> None:
+        self._encoder, self._kept = encoder, {}
+
+    def encode(self, texts: Any) -> np.ndarray:
+        """Return the vectors of texts."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._kept]
+        if new:
+            self._kept.update(zip(new, self._encoder.fit(new).transform(new), strict=True))
+        return np.array([self._kept[text] for text in texts])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,28 +70,46 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser_of("few_labels", __doc__, "holds quora and tables").parse_args(arguments)
     warnings.simplefilter("ignore")
     with reading("few_labels"):
-        sets = generated() if options.quick else _read(data_folder(options.data))
+        cases = _generated_cases() if options.quick else _read(data_folder(options.data))
     results = Results("few_labels", options)
-    for name, (train, test) in sets.items():
-        pairs, y = test
-        texts, codes = np.unique(pairs, return_inverse=True)
-        rows: Any = codes.reshape(-1, 2).tolist()
-        found = DuplicateFinder().fit(texts.tolist()).score_pairs(rows)[0]
-        results.tell(f"{name}: no labels", _figures(y, found))
-        for n in SIZES[:2] if options.quick else SIZES:
-            n_draws = 1 if options.quick else N_DRAWS_OF_MANY if n >= MANY else N_DRAWS
-            rows = [_fitted(train, test, n, seed) for seed in range(n_draws)]
+    for name, case in cases.items():
+        results.tell(f"{name}: no labels", _figures(case.test[1], _unlabelled(case)))
+        for n, n_draws in case.draws.items():
+            rows = [_fitted(case, n, seed) for seed in range(n_draws)]
             means = {metric: float(np.mean([row[metric] for row in rows])) for metric in rows[0]}
             means["lowest_auc"] = min(row["roc_auc"] for row in rows)
             results.tell(f"{name}: {n} labels, mean of {n_draws} draws", means)
     return 0
 
 
-def _fitted(train: Pairs, test: Pairs, n: int, seed: int) -> dict[str, float]:
-    rows = np.random.default_rng(seed).permutation(len(train[1]))[:n]
-    model = fast_duplicates(random_state=seed).fit(train[0][rows], train[1][rows])
-    p = model.predict_proba(test[0])[:, 1]
-    return _figures(test[1], p) | {"log_loss": log_loss(test[1], p)}
+def _unlabelled(case: Case) -> np.ndarray:
+    pairs = case.test[0]
+    if isinstance(pairs, RecordPairs):
+        rows = pd.DataFrame(np.vstack([pairs.left, pairs.right]), columns=list(pairs.columns))
+        codes: Any = rows.groupby(list(rows), sort=False, dropna=False).ngroup().to_numpy()
+        texts: Any = rows.drop_duplicates()
+    else:
+        texts, codes = np.unique(pairs.T.ravel(), return_inverse=True)
+        texts = texts.tolist()
+    ids = codes.reshape(2, -1).T.tolist()
+    return DuplicateFinder(encoder=case.encoder).fit(texts).score_pairs(ids)[0]
+
+
+def _fitted(case: Case, n: int, seed: int) -> dict[str, float]:
+    pairs, y = case.train
+    rows = np.random.default_rng(seed).permutation(len(y))[:n]
+    make = record_duplicates if isinstance(pairs, RecordPairs) else fast_duplicates
+    model = make(random_state=seed)
+    if case.encoder is not None:
+        model.members.append(("cosine", case.encoder))
+    model.fit(pairs[rows], y[rows])
+    pairs, y = case.test
+    p = model.predict_proba(pairs)[:, 1]
+    found = _figures(y, p) | {"log_loss": log_loss(y, p)}
+    if case.alone:
+        stack = model.probabilities_of(model.inputs(pairs))[:, 1]
+        found["stack_alone"] = _figures(y, stack)["average_precision"]
+    return found
 
 
 def _figures(y: np.ndarray, scores: np.ndarray) -> dict[str, float]:
@@ -64,12 +117,30 @@ def _figures(y: np.ndarray, scores: np.ndarray) -> dict[str, float]:
     return {"roc_auc": float(roc_auc_score(y, scores)), "average_precision": precision}
 
 
-def _read(folder: Path) -> dict[str, tuple[Pairs, Pairs]]:
+def _read(folder: Path) -> dict[str, Case]:
     quora = read_folder(folder / "quora", limit=None, seed=0)
-    sets: Any = {"Quora": ((quora.train, quora.y_train), (quora.dev, quora.y_dev))}
+    pairs = (quora.train, quora.y_train), (quora.dev, quora.y_dev)
+    cases = {"Quora": Case(*pairs, DRAWS)}
     for name in SHOPS:
-        sets[name] = tuple(read_labelled(folder, name, part) for part in ("train", "test"))
-    return sets
+        place = folder / "tables" / "labelled" / name
+        joined, columns = (
+            [read(part) for part in ("train", "test")]
+            for read in (
+                lambda part, name=name: read_labelled(folder, name, part),
+                lambda part, place=place: read_part(place / f"{part}.csv.gz"),
+            )
+        )
+        for kind, (train, test) in (("joined cells", joined), ("by column", columns)):
+            draws = DRAWS_OF_SHOPS | {len(train[1]): 1}
+            cases[f"{name}, {kind}"] = Case(train, test, draws, alone=True)
+    encoder = AnyEncoder(Remembering(AnyEncoder("all-MiniLM-L6-v2")))
+    cases["Quora, MiniLM"] = Case(*pairs, DRAWS_WITH_ENCODER, encoder)
+    return cases
+
+
+def _generated_cases() -> dict[str, Case]:
+    train, test = generated()["generated"]
+    return {"generated": Case(train, test, {30: 1, 100: 1}, alone=True)}
 
 
 def generated() -> dict[str, tuple[Pairs, Pairs]]:

@@ -138,11 +138,12 @@ def _median(rows: list[dict[str, float]]) -> dict[str, float]:
 def _read(folder: Path) -> dict[str, dict[str, Part]]:
     place = folder / "tables" / "labelled"
     return {
-        name: {part: _part(place / name / f"{part}.csv.gz") for part in PARTS} for name in NAMES
+        name: {part: read_part(place / name / f"{part}.csv.gz") for part in PARTS} for name in NAMES
     }
 
 
-def _part(path: Path) -> Part:
+def read_part(path: Path) -> Part:
+    """Read labelled pairs of records."""
     rows = read_rows(path)
     names = [name.removeprefix("left_") for name in rows[0] if name.startswith("left_")]
     sides = [

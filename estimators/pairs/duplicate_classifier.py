@@ -44,7 +44,6 @@ from estimators.pairs.stack.features import (
     with_corpus,
 )
 from estimators.pairs.stack.final_model import (
-    BOOSTING_PAIRS,
     check_weights,
     checked_final,
     checked_neighbourhood,
@@ -55,6 +54,7 @@ from estimators.pairs.stack.final_model import (
 from estimators.pairs.stack.floors import Sameness, apply_floors, samenesses
 from estimators.pairs.stack.general_side import (
     FEWEST_PAIRS,
+    MANY_PAIRS,
     MOVED,
     NAMES,
     GeneralSide,
@@ -203,14 +203,14 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
     Log-odds are a weighted mean of the log-odds by the final model and by the general formula
     (`film.judge.GeneralWeights`), which needs no labels; the labels only give the formula an offset
-    and a slope: ``(1 − λ) · stack + λ · general``. For pairs like the training pairs, λ is 0.1 from
-    2,000 training pairs on. Below 2,000 pairs, λ is the largest of 0.7, 0.5, 0.3 and 0.1 whose log
-    loss out of fold is within one standard error of the lowest. λ rises to 1 as `familiarity` falls
-    to 0. If a class does not have two pairs without a common question, no member is fitted and λ is
-    1. If a member is an encoder that learns nothing, the formula also uses this encoder. If, in
-    addition, the training texts are sentences and there is a ``neighbourhood``, λ also rises if the
-    encoder finds few training texts near a pair: from the median density of the training pairs, to
-    1 at the 0.05 quantile.
+    and a slope: ``(1 − λ) · stack + λ · general``. For pairs like the training pairs, λ is the mean
+    of 0.1, 0.2, …, 1, each weighted by the likelihood of the training labels out of fold; from
+    20,000 training pairs on, it is 0.1. λ rises to 1 as `familiarity` falls to 0. If a class does
+    not have two pairs without a common question, no member is fitted and λ is 1. If a member is an
+    encoder that learns nothing, the formula also uses this encoder. If, in addition, the training
+    texts are sentences and there is a ``neighbourhood``, λ also rises if the encoder finds few
+    training texts near a pair: from the median density of the training pairs, to 1 at the 0.05
+    quantile.
 
     Examples
     --------
@@ -389,7 +389,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         record, inputs = self._record, self.out_of_fold_
         labels, weights = record.labels, self._weights()
         general = general.scaled(inputs, self.members_, self._neighbourhood, labels, weights)
-        if len(labels) >= BOOSTING_PAIRS:
+        if len(labels) >= MANY_PAIRS:
             return general
         n_folds = int(record.fold_of_row.max()) + 1
         known = (

@@ -139,6 +139,19 @@ def test_intervals_hold_the_truth_and_narrow():
     assert (late < 0.85 * early).all()
 
 
+def test_recall_is_held_where_few_answers_are_about_many_unlikely_pairs():
+    inside = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        pairs = np.array([(i, 1500 + (i + j) % 1500) for i in range(1500) for j in range(10)])
+        true = (pairs[:, 1] - pairs[:, 0] == 1500) & (pairs[:, 0] < 280)
+        scores = expit(rng.normal(np.where(true, 2.2, -3.4), 1.3))
+        review = Review(pairs, scores, 0.8, rng.random(len(pairs)))
+        low, high = review.estimate(answered(review, true, 30)).recall_interval
+        inside.append(low <= true[scores >= 0.8].sum() / true.sum() <= high)
+    assert np.mean(inside) > 0.9
+
+
 def test_a_forecast_is_about_what_comes():
     review, _, true, _ = review_of()
     answers = answered(review, true, 30)

@@ -72,7 +72,7 @@ function drawn(counts) {
   });
 }
 
-function shortest(values) {
+function interval(values, withBothTails) {
   const ordered = Float64Array.from(values).sort();
   const inside = Math.ceil(rule.level * ordered.length);
   let best = 0;
@@ -80,7 +80,10 @@ function shortest(values) {
     const shorter = ordered[start + inside - 1] - ordered[start] < ordered[best + inside - 1] - ordered[best];
     if (shorter) best = start;
   }
-  return [ordered[best], ordered[best + inside - 1]];
+  const [low, high] = [ordered[best], ordered[best + inside - 1]];
+  if (!withBothTails) return [low, high];
+  const at = (share) => ordered[Math.ceil(share * ordered.length - 1e-9) - 1];
+  return [Math.min(low, at((1 - rule.level) / 2)), Math.max(high, at((1 + rule.level) / 2))];
 }
 
 function summary(counts, draws) {
@@ -96,7 +99,7 @@ function summary(counts, draws) {
   });
   const [precision, recall] = [0, 1].map((side) => {
     const values = shares.map((share) => share[side]);
-    return { value: sum(values) / values.length, interval: shortest(values) };
+    return { value: sum(values) / values.length, interval: interval(values, side === 1) };
   });
   return { precision, recall };
 }
