@@ -205,12 +205,13 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     (`film.judge.GeneralWeights`), which needs no labels; the labels only give the formula an offset
     and a slope: ``(1 − λ) · stack + λ · general``. For pairs like the training pairs, λ is the mean
     of 0.1, 0.2, …, 1, each weighted by the likelihood of the training labels out of fold; from
-    20,000 training pairs on, it is 0.1. λ rises to 1 as `familiarity` falls to 0. If a class does
-    not have two pairs without a common question, no member is fitted and λ is 1. If a member is an
-    encoder that learns nothing, the formula also uses this encoder. If, in addition, the training
-    texts are sentences and there is a ``neighbourhood``, λ also rises if the encoder finds few
-    training texts near a pair: from the median density of the training pairs, to 1 at the 0.05
-    quantile.
+    20,000 training pairs on, it is 0.1. λ rises to 1 as `familiarity` falls to 0. From 1,000 to
+    20,000 training pairs, a line then calibrates the log-odds of such pairs (Platt, 1999), learned
+    out of fold. If a class does not have two pairs without a common question, no member is fitted
+    and λ is 1. If a member is an encoder that learns nothing, the formula also uses this encoder.
+    If, in addition, the training texts are sentences and there is a ``neighbourhood``, λ also rises
+    if the encoder finds few training texts near a pair: from the median density of the training
+    pairs, to 1 at the 0.05 quantile.
 
     Examples
     --------
@@ -385,7 +386,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return self
 
     def _scaled(self, general: GeneralSide) -> GeneralSide:
-        """Put the general formula on the scale of the labels, and choose its share."""
+        """Put the general formula on the scale of the labels, and choose its weight."""
         record, inputs = self._record, self.out_of_fold_
         labels, weights = record.labels, self._weights()
         general = general.scaled(inputs, self.members_, self._neighbourhood, labels, weights)
@@ -399,7 +400,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         if any(len(np.unique(each)) < 2 for each in known):
             return general.alone()
         p = self._cross_fitted(np.repeat(inputs[None], n_folds, axis=0))
-        return general.with_share(OutOfFold(p, inputs, record.fold_of_row, labels, weights))
+        return general.calibrated(OutOfFold(p, inputs, record.fold_of_row, labels, weights))
 
     def _weights(self) -> Any:
         """Return the weights of training pairs that reach the final model, or None."""

@@ -41,8 +41,12 @@ mean has a lower log loss than the best share out of fold, and than any share th
 number of labels alone.
 """
 
+FEWEST_TO_CALIBRATE = 1000
+"""Training pairs from which on log-odds are calibrated: with 300, it can do harm."""
+
 MANY_PAIRS = 20_000
-"""From this many training pairs on, the share is the least one: more would cost time, for nothing.
+"""From this many training pairs on, the share is the least one, and nothing is calibrated: it would
+cost time, for nothing.
 """
 
 SPARSE, DENSE = 0.05, 0.5
@@ -156,6 +160,7 @@ class GeneralSide:
     slope: float
     offset: float
     share: float = SHARES[0]
+    line: tuple[float, float] = (1.0, 0.0)
     cosine: int | None
     density: int | None
     densities: np.ndarray
@@ -248,15 +253,20 @@ class GeneralSide:
 
         ``inputs`` end with the columns of `columns`.
         """
-        return self._mixed(p, self.offset + self.slope * inputs[:, -2], inputs, self.share)
+        return self._mixed(
+            p, self.offset + self.slope * inputs[:, -2], inputs, self.share, self.line
+        )
 
-    def with_share(self, training: OutOfFold) -> GeneralSide:
-        """Return a copy whose share for familiar pairs is the mean of `SHARES`.
+    def calibrated(self, training: OutOfFold) -> GeneralSide:
+        """Return a copy whose share for familiar pairs, and line, are learned out of fold.
 
-        A share weighs as much as it makes the labels likely out of fold.
+        The share is the mean of `SHARES`, each weighted by the likelihood of the labels. The line
+        moves the log-odds of familiar pairs: Platt, "Probabilistic outputs for support vector
+        machines", 1999.
         """
         other = self._copy()
-        other.share = _mean_share(self._losses(training, self._odds_of(training)), training.weights)
+        everything = np.ones(len(training.labels), dtype=bool)
+        other.share, other.line = self._learned(training, self._odds_of(training), everything)
         return other
 
     def alone(self) -> GeneralSide:
@@ -268,12 +278,11 @@ class GeneralSide:
     def mixed_out_of_fold(self, training: OutOfFold) -> np.ndarray:
         """Move probabilities of the training pairs, each fold by the labels of the others."""
         inputs, odds = np.column_stack([training.inputs, self.training]), self._odds_of(training)
-        if len(odds) >= MANY_PAIRS:
-            return self._mixed(training.stack, odds, inputs, self.share)
-        mixed, losses = np.empty(len(odds)), self._losses(training, odds)
+        mixed, how = np.empty(len(odds)), (self.share, self.line)
         for held in training.folds():
-            share = _mean_share(losses[~held], training.weights_of(~held))
-            mixed[held] = self._mixed(training.stack[held], odds[held], inputs[held], share)
+            if len(odds) < MANY_PAIRS:
+                how = self._learned(training, odds, ~held)
+            mixed[held] = self._mixed(training.stack[held], odds[held], inputs[held], *how)
         return mixed
 
     def _odds_of(self, training: OutOfFold) -> np.ndarray:
@@ -284,11 +293,20 @@ class GeneralSide:
             odds[held] = offset + slope * score[held]
         return odds
 
-    def _losses(self, training: OutOfFold, odds: np.ndarray) -> np.ndarray:
-        """Return log losses out of fold at each of `SHARES`, (n, n_shares)."""
-        inputs = np.column_stack([training.inputs, self.training])
-        p = np.column_stack([self._mixed(training.stack, odds, inputs, share) for share in SHARES])
-        return -np.log(np.where(training.labels[:, None] == 1, p, 1 - p))
+    def _learned(
+        self, training: OutOfFold, odds: np.ndarray, rows: np.ndarray
+    ) -> tuple[float, tuple[float, float]]:
+        """Return the share and the line by some of the training pairs."""
+        inputs = np.column_stack([training.inputs, self.training])[rows]
+        labels, weights = training.labels[rows], training.weights_of(rows)
+        given = training.stack[rows], odds[rows], inputs
+        p = np.column_stack([self._mixed(*given, share) for share in SHARES])
+        losses = -np.log(np.where(labels[:, None] == 1, p, 1 - p))
+        total = np.average(losses, axis=0, weights=weights) * len(losses)
+        share = float(np.average(SHARES, weights=np.exp(total.min() - total)))
+        if len(odds) < FEWEST_TO_CALIBRATE:
+            return share, self.line
+        return share, _line(logit(self._mixed(*given, share)), labels, weights)
 
     def _copy(self) -> GeneralSide:
         other = object.__new__(type(self))
@@ -296,7 +314,12 @@ class GeneralSide:
         return other
 
     def _mixed(
-        self, p: np.ndarray, general: np.ndarray, inputs: np.ndarray, share: float
+        self,
+        p: np.ndarray,
+        general: np.ndarray,
+        inputs: np.ndarray,
+        share: float,
+        line: tuple[float, float] = (1.0, 0.0),
     ) -> np.ndarray:
         """Mix log-odds of the final model and of the formula, on the scale of the labels."""
         unlike = 1 - inputs[:, -1]
@@ -307,7 +330,10 @@ class GeneralSide:
             unlike = np.maximum(unlike, sentences * np.clip(sparseness, 0, 1))
         shares = share + (1 - share) * unlike
         trained = logit(np.clip(p, 1e-6, 1 - 1e-6))
-        return expit((1 - shares) * trained + shares * general)
+        odds = (1 - shares) * trained + shares * general
+        slope, offset = line
+        odds = odds + (1 - unlike) * ((slope - 1) * odds + offset)
+        return np.clip(expit(odds), 1e-12, 1 - 1e-12)
 
     def _find_columns(self, members: list[tuple[str, Any]], neighbourhood: int | None) -> None:
         """Find the encoder's cosine and density among the final model's inputs."""
@@ -373,12 +399,6 @@ def _line(score: np.ndarray, labels: np.ndarray, weights: Any) -> tuple[float, f
     """Return slope, at least 0, and offset of the log-odds of labels given a score."""
     line = LogisticRegression().fit(score[:, None], labels, weights)
     return max(0.0, float(line.coef_[0, 0])), float(line.intercept_[0])
-
-
-def _mean_share(losses: np.ndarray, weights: Any) -> float:
-    """Return the mean of `SHARES`, weighted by the likelihood of the labels."""
-    total = np.average(losses, axis=0, weights=weights) * len(losses)
-    return float(np.average(SHARES, weights=np.exp(total.min() - total)))
 
 
 def _is_encoder(member: Any) -> bool:

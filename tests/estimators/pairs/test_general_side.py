@@ -105,12 +105,29 @@ def test_the_share_of_the_formula_for_familiar_pairs_is_the_mean_by_likelihood(m
         (expit(odds_out_of_fold(model)), 0.5, 0.6),
     ]:
         training = OutOfFold(stack, model.out_of_fold_, fold_of_row, y, None)
-        side = model._general.with_share(training)
+        side = model._general.calibrated(training)
         familiarity = model._general.training[:, 1]
         everyone = np.ones(N, dtype=bool)
         by_hand = share_by_hand(stack, odds_out_of_fold(model), familiarity, y, everyone)
         assert side.share == pytest.approx(by_hand) and lowest <= side.share <= highest
     assert model._general.alone().share == 1
+
+
+@pytest.mark.parametrize(("n", "slope"), [(900, 0.9), (4000, 2)])
+def test_log_odds_of_familiar_pairs_are_calibrated_from_1000_labels_on(n, slope, model):
+    rng = np.random.default_rng(0)
+    odds = rng.normal(0, 2, n)
+    y = (rng.random(n) < expit(odds)).astype(int)
+    side = copy.copy(model._general)
+    side.training = np.column_stack([rng.normal(0, 1, n), np.ones(n)])
+    training = OutOfFold(expit(odds / 2), np.zeros((n, 0)), np.arange(n) % 2, y, None)
+    side = side.calibrated(training)
+    side.slope, side.offset = 0.0, 0.0
+    for familiarity, expected in ((1, slope), (0, 0)):
+        p = side.mixed(expit(np.array([1.0, -1])), np.array([[0, familiarity], [0, familiarity]]))
+        assert np.diff(logit(p)).item() / -2 == pytest.approx(expected, abs=0.2)
+    out_of_fold = logit(side.mixed_out_of_fold(training))
+    assert np.polyfit(odds / 2, out_of_fold, 1)[0] == pytest.approx(slope, abs=0.2)
 
 
 def test_a_handful_of_labels_is_fitted_and_without_members_the_formula_decides():
