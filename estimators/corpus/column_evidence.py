@@ -14,10 +14,12 @@ from estimators.inputs import CELL_END, as_texts, distinct_texts
 from estimators.persistence import savable
 from film.compare import (
     agreement_levels,
+    are_names,
     comparable_cell,
     is_day_first,
     number_agreement,
     parsed,
+    with_usual_words,
 )
 from film.text import normalize_text
 
@@ -44,6 +46,7 @@ class ColumnEvidence:
         self._places = [columns.index(name) for name in kinds]
         self._counts: list[dict[str, int]] = []
         self._day_first: list[bool] = []
+        self._are_names: list[bool] = []
         cells = cells_by_column(records)
         for place, kind in zip(self._places, kinds.values(), strict=True):
             counts: Counter[str] = Counter()
@@ -52,6 +55,12 @@ class ColumnEvidence:
                     counts.update(dict.fromkeys(normalize_text(cell).split(), n_cells))
             self._counts.append(dict(counts))
             self._day_first.append(kind == "date" and is_day_first(cells[place]))
+            distinct = (comparable_cell(cell, kind) for cell in dict.fromkeys(cells[place]))
+            self._are_names.append(kind == "text" and are_names(list(distinct)))
+
+    def check_state(self) -> None:
+        """Compare names as other text, if an earlier version saved this."""
+        vars(self).setdefault("_are_names", [False] * len(self.kinds))
 
     def levels(self, space: TextSpace, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         """Return the levels of agreement of pairs of records, (n_pairs, n_columns).
@@ -80,6 +89,8 @@ class ColumnEvidence:
             a, b = values[pairs].T
             return number_agreement(a, b, np.isnan(values[pairs]).sum(axis=1), kind == "date")
         written = [comparable_cell(cell, kind) for cell in cells]
+        if self._are_names[number]:
+            written = [with_usual_words(cell) for cell in written]
         n_missing = np.array([not cell for cell in written])[pairs].sum(axis=1)
         words, letters = (row_products(rows, rows, pairs) for rows in space.parts(written))
         a, b = as_texts(written)[pairs].T.tolist()

@@ -20,6 +20,8 @@ from .kinds import column_kind as column_kind
 from .kinds import is_day_first as is_day_first
 from .kinds import parsed as parsed
 from .kinds import parsed_share as parsed_share
+from .names import are_names as are_names
+from .names import with_usual_words as with_usual_words
 from .normalize import comparable_tokens as comparable_tokens
 from .opposites import ANTONYMS as ANTONYMS
 from .opposites import CLOSED_SETS as CLOSED_SETS

@@ -18,7 +18,7 @@ from estimators.cli.labelling.answers import Answers, Key
 from estimators.cli.options import NO_ENCODER, chosen_encoder
 from estimators.cli.tables import Table
 from estimators.corpus import DuplicateFinder
-from estimators.inputs import record_texts
+from estimators.inputs import record_texts, split_columns
 from film.text import normalize_text
 
 POOL = 2000
@@ -101,7 +101,10 @@ def asked_of(
         raise click.UsageError(
             "give --text for a table of texts, or --text1 and --text2 for a table of pairs"
         )
-    if given or (text is None and not compare and reading.pair_columns_of(table)):
+    # Columns of other usual sides, such as address_1 and address_2, may be of one record.
+    has_records = bool(split_columns(table.columns, "left_", "right_").paired)
+    has_pairs = has_records or (not compare and reading.pair_columns_of(table))
+    if given or (text is None and has_pairs):
         pairs, kinds = compared_pairs(table, text1, text2, sides, compare)
         return Asked(pairs, None, kinds)
     compared = compared_columns(compare, text, None, table, None, ())
