@@ -7,16 +7,18 @@ import operator
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import DamerauLevenshtein
+from rapidfuzz.process import cpdist
 
-from film.compare.normalize import NEGATION, comparable_tokens
+from film.compare.normalize import NEGATION, comparable_tokens, spellings
 from film.compare.opposites import ANTONYMS, CLOSED_SETS, NEGATING
 from film.compare.order import sides_differ
-from film.compare.words import WordRarity, most_edits, spelling_similarity
+from film.compare.words import WordRarity, is_stop_word, most_edits, real_words, spelling_similarity
 from film.threads import usable_cores
 
 __all__ = ["DIFFERENCES", "PAIR_FEATURES", "pair_features"]
@@ -50,6 +52,10 @@ MOST_SPELT = 50
 """Words of a text, without those that both have, that are compared by spelling: the rarest."""
 MOST_APART = 100
 """Texts with each of two words, per text with them as one word, up to which they are joined."""
+MUCH_RARER = 20
+"""How many times as frequent as its misspelling a word is, if the misspelling is a word too."""
+SHORT = 3
+"""Letters of words that misspellings often are by chance."""
 NEARLY_ALL = 0.85
 """Coverage of the longer text from which on the order of words is compared."""
 
@@ -73,7 +79,10 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
         The columns of `PAIR_FEATURES`, symmetric in the two texts. Words are matched one to one:
         equal ones, then those of similar spelling (`spelling_similarity`) among the 50 rarest
         others of each text; numbers and codes (letters with digits, single letters) only if they
-        are equal. *Coverage* is the weight of matched words over that of all words of the heavier
+        are equal. In sentences with as many words, a misspelling is also matched to the word in its
+        place: if it is no word, up to half of the letters may differ from a known word; one letter
+        if it is a word 20 times as rare, in the place of a stop word or of at most three letters.
+        *Coverage* is the weight of matched words over that of all words of the heavier
         or the lighter text; *coverage apart* is that of the heavier one without numbers, codes,
         units and opposites that differ. *Replaced* is the lower of the two unmatched weights, over
         the weight of the heavier text. *Only one replaced* is the weight of the lighter unmatched
@@ -185,7 +194,14 @@ class _Words:
         self.is_code = (has_digit & ~self.number) | letter
         weight = np.append(rarity.weights(words), 0.0)[: self.size]
         self.weight = np.where(self.negation, 0.0, weight)
-        self.known = np.append(rarity.are_words(words), False)[: self.size]
+        has_spellings = marks(len(spellings(word)) > 1 for word in words)
+        self.known = np.append(rarity.are_words(words), False)[: self.size] | has_spellings
+        real = real_words()
+        self.is_real = marks(word in real or not word.isalpha() for word in words)
+        is_spelt = marks(word.isalpha() for word in words)
+        self.is_spelt = (is_spelt & ~self.is_code) | has_spellings
+        self.is_stop_word = marks(word in ("a", "i") or is_stop_word(word) for word in words)
+        self.count = np.array([*(rarity.counts[word] for word in words), 0][: self.size])
         self.words = words
         # 0 for words that are not compared by spelling.
         is_short = (word.isalpha() and len(word) <= LONGEST for word in words)
@@ -224,8 +240,11 @@ class _Words:
         near = self._spelt_alike(
             _without(rest[0], same.left, antonyms.left, choices.left),
             _without(rest[1], same.right, antonyms.right, choices.right),
+            self._misspelt(left, right),
         )
-        known = self.known[near.left % size] & self.known[near.right % size]
+        mistyped = self.negation[near.left % size] | self.negation[near.right % size]
+        denied[near.left[mistyped] // size] = False
+        known = np.logical_and(*self._are_known(near.left % size, near.right % size))
         doubtful = near.where(known & (near.value < 0.95))
         near = near.joined(same)
         matched = self._sum(shared, weight, n)
@@ -293,7 +312,64 @@ class _Words:
         ]
         return np.column_stack(columns).astype(np.float64)
 
-    def _spelt_alike(self, left: Integers, right: Integers) -> _Matches:
+    def _misspelt(self, left: Integers, right: Integers) -> _Matches:
+        """Match words with their misspellings in the same places of the other texts.
+
+        Only sentences (texts with stop words) with as many words, some of them equal, have places
+        in common: in records, another name is in the place of a name.
+        """
+        size, sizes = self.size, np.diff(self.edges)
+        rows = np.flatnonzero(sizes[left] == sizes[right])
+        n = sizes[left[rows]]
+        row = np.repeat(rows, n)
+        place = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
+        a, b = (self.codes[self.edges[side[row]] + place] for side in (left, right))
+        equal, stop = a == b, self.is_stop_word[a] | self.is_stop_word[b]
+        is_sentence = np.logical_and(
+            *(np.bincount(row, is_any, len(left)) for is_any in (equal, stop))
+        )
+        is_no_word, is_slip = np.logical_or(
+            self._may_be_misspelt(a, b), self._may_be_misspelt(b, a)
+        )
+        kept = (
+            ~equal & is_sentence[row] & self.is_spelt[a] & self.is_spelt[b] & (is_no_word | is_slip)
+        )
+        a, b, row, is_no_word = a[kept], b[kept], row[kept], is_no_word[kept]
+        pair: list[int] = []
+        first: list[str] = []
+        second: list[str] = []
+        for number, codes in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+            for one, other in product(*(spellings(self.words[code]) for code in codes)):
+                pair.append(number)
+                first.append(one)
+                second.append(other)
+        edits = cpdist(first, second, scorer=DamerauLevenshtein.distance, dtype=np.int32)
+        longer = np.array(list(map(max, map(len, first), map(len, second))), dtype=np.intp)
+        owner = np.array(pair, dtype=np.intp)
+        near = edits <= np.where(is_no_word[owner], longer // 2, 1)
+        value = np.zeros(len(a))
+        np.maximum.at(value, owner[near], 1 - 0.03 * edits[near])
+        return _Matches(row * size + a, row * size + b, value).where(value > 0)
+
+    def _may_be_misspelt(self, word: Integers, other: Integers) -> NDArray[np.bool_]:
+        """Return whether others are no words, and whether they are hardly the word meant, (2, n).
+
+        "Wat" and "ap" are words, but rare ones beside "what" and "app".
+        """
+        is_slip = self.is_stop_word[word] & ~self.is_stop_word[other]
+        is_slip |= (self.length[other] < self.length[word]) & (self.length[other] <= SHORT)
+        is_slip &= MUCH_RARER * self.count[other] < self.count[word]
+        known = self._are_known(word, other)
+        return np.stack([known[0] & ~known[1] & ~self.is_real[other], is_slip])
+
+    def _are_known(self, *sides: Integers) -> list[NDArray[np.bool_]]:
+        """Return which words of pairs are known, and no misspellings of much more frequent ones."""
+        return [
+            self.known[a] & (self.is_real[a] | (MUCH_RARER * self.count[a] >= self.count[b]))
+            for a, b in (sides, sides[::-1])
+        ]
+
+    def _spelt_alike(self, left: Integers, right: Integers, more: _Matches) -> _Matches:
         """Match words of the two texts of each pair one to one by spelling, the closest first."""
         size = self.size
         first, others = (
@@ -321,11 +397,13 @@ class _Words:
         similarity = spelling_similarity(
             [self.words[code] for code in a.tolist()],
             [self.words[code] for code in b.tolist()],
-            self.known[a].astype(np.intp) + self.known[b],
+            np.add(*self._are_known(a, b), dtype=np.intp),
         )[inverse]
         alike = np.flatnonzero(similarity)
-        alike = alike[np.lexsort((partner[alike], owner[alike]))]
-        return _one_to_one(owner[alike], partner[alike], similarity[alike])
+        more = more.where(_are_among(more.left, left) & _are_among(more.right, right))
+        found = _Matches(owner[alike], partner[alike], similarity[alike]).joined(more)
+        order = np.lexsort((found.right, found.left))
+        return _one_to_one(found.left[order], found.right[order], found.value[order])
 
     def _may_be_alike(self, a: Integers, b: Integers) -> Integers:
         """Return which words may be similar: `spelling_similarity` is 0 for all others."""
@@ -335,7 +413,7 @@ class _Words:
         lengths = self.length[a], self.length[b]
         shorter, longer = np.minimum(*lengths), np.maximum(*lengths)
         begin_alike = self.first[a] == self.first[b]
-        n_known = self.known[a].astype(np.intp) + self.known[b]
+        n_known = np.add(*self._are_known(a, b), dtype=np.intp)
         edits = most_edits(shorter, longer, begin_alike, n_known)
         by_edits = (n_other <= 2 * edits) & (longer - shorter <= edits)
         # Words of one stem, and British and American words, begin alike.
@@ -344,7 +422,7 @@ class _Words:
     def _weights(self, near: _Matches) -> tuple[Floats, Floats]:
         """Return the weights of matched words: a misspelling weighs what the known word weighs."""
         left, right = near.left % self.size, near.right % self.size
-        known = self.known[left], self.known[right]
+        known = self._are_known(left, right)
         return (
             self.weight[np.where(known[1] & ~known[0], right, left)],
             self.weight[np.where(known[0] & ~known[1], left, right)],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
+from collections.abc import Sequence
 from decimal import Decimal
 
 __all__ = ["comparable_tokens"]
@@ -181,6 +183,23 @@ _LETTERS_ALONE = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 _CHANGED = {*_SPLIT, *_WORD_NUMBERS, *_LONG_UNITS, *_FORMS}
 """Words that become other tokens in a text without digits. Others do so after a number only."""
+
+
+@functools.cache
+def _all_spellings() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for word, token in [
+        *_FORMS.items(),
+        *_LONG_UNITS.items(),
+        *dict.fromkeys(_NEGATIONS, NEGATION).items(),
+    ]:
+        found.setdefault(token, [token]).append(word)
+    return found
+
+
+def spellings(token: str) -> Sequence[str]:
+    """Return a token, and the words of letters that become it in `comparable_tokens`."""
+    return _all_spellings().get(token, (token,))
 
 
 def comparable_tokens(text: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gzip
 import importlib.resources
+import lzma
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -52,6 +53,17 @@ def common_words() -> dict[str, int]:
     """
     packed = importlib.resources.files("film.compare").joinpath("common_words.txt.gz").read_bytes()
     return {word: rank for rank, word in enumerate(gzip.decompress(packed).decode().split("\n"))}
+
+
+@functools.cache
+def real_words() -> frozenset[str]:
+    """Words, and names of people, places and brands, that are no misspellings: some 90,000.
+
+    The common words, and the most frequent ones of Wikipedia and news, from the vocabulary of GloVe
+    6B (Pennington, Socher and Manning 2014, Public Domain Dedication and License).
+    """
+    packed = importlib.resources.files("film.compare").joinpath("real_words.txt.xz").read_bytes()
+    return frozenset(lzma.decompress(packed).decode().split("\n")).union(common_words())
 
 
 def is_stop_word(word: str) -> bool:

@@ -1,23 +1,28 @@
 """Features of pairs of texts, by sets of words and by example."""
 
 import itertools
+import operator
 import random
 
 import numpy as np
 import pytest
+from rapidfuzz.distance import DamerauLevenshtein
 
 from film.compare import (
     DIFFERENCES,
     PAIR_FEATURES,
     WordRarity,
     comparable_tokens,
+    is_stop_word,
     pair_features,
     sides_differ,
     spelling_similarity,
 )
 from film.compare import features as _features
 from film.compare.features import join_words
+from film.compare.normalize import spellings
 from film.compare.opposites import ANTONYMS, CLOSED_SETS
+from film.compare.words import real_words
 
 COLUMN = {name: place for place, name in enumerate(PAIR_FEATURES)}
 FAMILIES = [
@@ -29,7 +34,7 @@ FAMILIES = [
         "healthy unhealthy",
         "not without",
         "receive recieve",
-        "account acount accounts",
+        "account acount accounts acxxunt",
         "house horse houses",
         "5 12 2.5 15:00 5%",
         "5kg 5lb",
@@ -37,7 +42,8 @@ FAMILIES = [
         "data base database",
         "monday sunday",
         "colour color",
-        "sofa lamp chair the is , zyzzqx",
+        "sofa lamp chair the is , zyzzqx a hyz company compxxy noxt",
+        "what wat",
     )
 ]
 VOCABULARY = [word for family in FAMILIES for word in family]
@@ -86,6 +92,49 @@ def kind_of(word):
     return "code" if any(map(str.isdigit, word)) or is_letter else "word"
 
 
+def are_known(a, b, rarity):
+    """Which of two words are known, and no misspelling of a much more frequent one."""
+    return [
+        (rarity.are_words([word])[0] or len(spellings(word)) > 1)
+        and (
+            word in real_words()
+            or not word.isalpha()
+            or 20 * rarity.counts[word] >= rarity.counts[other]
+        )
+        for word, other in ((a, b), (b, a))
+    ]
+
+
+def misspellings_in_place(one, other, rarity):
+    """Similarity of words that may be misspellings by their place."""
+    found = {}
+    stop = {word for word in (*one, *other) if word in ("a", "i") or is_stop_word(word)}
+    if len(one) != len(other) or not stop or not any(map(operator.eq, one, other)):
+        return found
+    for pair in zip(one, other, strict=True):
+        ways = list(itertools.product(*map(spellings, pair)))
+        letters = [
+            len(spellings(word)) > 1 or (word.isalpha() and kind_of(word) == "word")
+            for word in pair
+        ]
+        for (word, rare), known in zip(
+            (pair, pair[::-1]),
+            (are_known(*pair, rarity), are_known(*pair[::-1], rarity)),
+            strict=True,
+        ):
+            is_no_word = known == [True, False] and rare.isalpha() and rare not in real_words()
+            is_slip = (word in stop and rare not in stop) or (
+                len(rare) <= 3 and (len(rare) if rare.isalpha() else 0) < len(word)
+            )
+            is_slip &= 20 * rarity.counts[rare] < rarity.counts[word]
+            for a, b in ways:
+                edits = DamerauLevenshtein.distance(a, b)
+                most = max(len(a), len(b)) // 2 if is_no_word else int(is_slip)
+                if all(letters) and 0 < edits <= most and pair[0] != pair[1]:
+                    found[pair] = max(found.get(pair, 0), 1 - 0.03 * edits)
+    return found
+
+
 def slow_features(one, other, one_text, other_text, rarity):
     """The features of two token lists; None if words near each other tie."""
     weight = {
@@ -95,16 +144,18 @@ def slow_features(one, other, one_text, other_text, rarity):
     left, right = set(one) - shared, set(other) - shared
     closed = [(a, b) for group in CLOSED_SETS for a in group for b in group if a != b]
     links = {"antonym": [], "choice": [], "near": []}
-    near = {}
+    near = misspellings_in_place(one, other, rarity)
     for a, b in itertools.product(sorted(left), sorted(right)):
         if {(a, b), (b, a)} & set(ANTONYMS) or {a, b} in ({w, f"un{w}"} for w in (a, b)):
             links["antonym"].append((a, b))
         elif (a, b) in closed:
             links["choice"].append((a, b))
-        elif all(2 <= len(word) <= 40 and word.isalpha() for word in (a, b)):
-            n_known = rarity.are_words([a, b]).sum(keepdims=True)
-            near[a, b] = spelling_similarity([a], [b], n_known)[0]
-            if near[a, b]:
+        else:
+            if all(2 <= len(word) <= 40 and word.isalpha() for word in (a, b)):
+                n_known = np.array([sum(are_known(a, b, rarity))])
+                similarity = spelling_similarity([a], [b], n_known)[0]
+                near[a, b] = max(similarity, near.get((a, b), 0))
+            if near.get((a, b)):
                 links["near"].append((a, b))
     every = [link for some in links.values() for link in some]
     if len({a for a, _ in every}) < len(every) or len({b for _, b in every}) < len(every):
@@ -114,13 +165,14 @@ def slow_features(one, other, one_text, other_text, rarity):
     if denied and opposed:
         denied, opposed, doubtless = False, [], set(opposed)
         near |= dict.fromkeys(doubtless, 0.8)
+    denied &= not any("!not" in link for link in links["near"])
     links["near"] += doubtless
     opposites = [*opposed, *links["choice"]]
     links = links["near"]
     # A misspelling weighs what the known word weighs.
     weight = dict(weight)
     for a, b in links:
-        knows = rarity.are_words([a, b]).tolist()
+        knows = are_known(a, b, rarity)
         if knows == [True, False]:
             weight[b] = weight[a]
         elif knows == [False, True]:
@@ -134,7 +186,7 @@ def slow_features(one, other, one_text, other_text, rarity):
         coverage.append(matched / max(sum(weight[word] for word in side), 1e-9))
     left -= {a for a, _ in links}
     right -= {b for _, b in links}
-    known = [bool(rarity.are_words([a])[0] and rarity.are_words([b])[0]) for a, b in links]
+    known = [all(are_known(a, b, rarity)) for a, b in links]
     doubtful = sum(
         min(weight[a], weight[b])
         for (a, b), both in zip(links, known, strict=True)
@@ -359,6 +411,59 @@ def test_words_are_joined_that_the_table_writes_as_one(texts, expected):
     assert tokens == before
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "table", "value"),
+    [
+        # Half of the letters, or one, of a word that is known.
+        ("why do cats eat grass", "why do cats eat qxass", [], 0.94),
+        ("why do cats eat grass", "why do cats eat qxzss", [], 0),
+        ("does it cost much", "does it csn much", [], 0),
+        ("is a boy here", "is a bqy here", [], 0.97),
+        # Names and products are known as well, and not the words meant.
+        ("what is a nikon lens", "what is a canon lens", [], 0),
+        ("is naproxen safe", "is ibuprofen safe", ["ibuprofen"] * 5, 0),
+        ("is a zyzzqx safe", "is a zyzqqxx safe", [], 0),
+        # Only in its place, in a sentence, and with an equal word.
+        ("why do cats eat grass", "why qxass do cats eat", [], 0),
+        ("why do cats eat grass", "do cats eat qxass", [], 0),
+        ("cats eat grass", "cats eat qxass", [], 0),
+        ("the grass", "why qxass", [], 0),
+        # A frequent misspelling, beside a far more frequent word.
+        ("is it grass", "is it qxass", ["qxass"] * 5 + ["grass"] * 150, 0.94),
+        ("is it grass", "is it qxass", ["qxass"] * 5 + ["grass"] * 20, 0),
+        # A rare word that is another one by chance.
+        ("what do cats eat", "wat do cats eat", ["what"] * 60, 0.97),
+        ("what do cats eat", "wat do cats eat", ["what"] * 10, 0),
+        ("is the app good", "is the ap good", ["app"] * 60, 0.97),
+        ("is the map good", "is the mac good", ["map"] * 60, 0),
+        ("is it a plan", "is it aa plan", ["a"] * 60, 0.97),
+        ("is vitamin c good", "is vitamin cx good", ["vitamin c"] * 60, 0),
+        # However a word is compared.
+        ("the company grows", "the compaaxny grows", [], 0.94),
+        ("it takes an hour", "it takes an hoqour", [], 0.94),
+    ],
+)
+def test_misspellings_are_recognised_by_their_place(one, other, table, value):
+    rarity = rarity_of(one, other, *table)
+    (row,) = pair_features([one], [other], rarity)
+    assert (row[COLUMN["replaced"]] == 0) == (value > 0)
+    tokens = list(map(comparable_tokens, (one, other)))
+    if value:
+        ((right, wrong),) = {*zip(*tokens, strict=True)} - {*zip(tokens[0], tokens[0], strict=True)}
+        weight = dict(zip(tokens[0], rarity.weights(tokens[0]), strict=True))
+        own = weight.pop(right) if are_known(right, wrong, rarity) == [True, False] else 0
+        equal = sum(weight.values())
+        if own:
+            share = row[COLUMN["coverage of the longer"]]
+            assert share == pytest.approx((equal + value * own) / (equal + own))
+        assert row[COLUMN["doubtful spelling"]] == 0
+
+
+def test_a_misspelt_negation_denies():
+    assert features("it is not open now", "it is noot open now")["negation differs"] == 0
+    assert features("it is not open now", "it is still open now")["negation differs"] == 1
+
+
 def test_two_words_and_one_are_equal_texts():
     found = features("where is the data base", "where is the database")
     assert found["coverage of the longer"] == 1
@@ -377,9 +482,8 @@ def test_all_words_of_similar_spelling_are_matched(seed):
         words += [word[:place] + "z" * n + word[place:] for n in (1, 2, 3)]
     first, second = zip(*itertools.combinations(dict.fromkeys(words), 2), strict=True)
     rarity = rarity_of(*words, *draw.sample(words, len(words) // 2) * 5)
-    known = dict(zip(words, rarity.are_words(words).astype(int), strict=True))
-    n_known = np.array([known[a] + known[b] for a, b in zip(first, second, strict=True)])
-    expected = spelling_similarity(first, second, n_known) > 0
+    n_known = [sum(are_known(a, b, rarity)) for a, b in zip(first, second, strict=True)]
+    expected = spelling_similarity(first, second, np.array(n_known)) > 0
     found = pair_features(first, second, rarity)[:, COLUMN["coverage of the longer"]] > 0
     np.testing.assert_array_equal(found, expected)
     assert 100 < expected.sum() < len(expected) / 10
