@@ -195,7 +195,8 @@ class _Words:
         weight = np.append(rarity.weights(words), 0.0)[: self.size]
         self.weight = np.where(self.negation, 0.0, weight)
         has_spellings = marks(len(spellings(word)) > 1 for word in words)
-        self.known = np.append(rarity.are_words(words), False)[: self.size] | has_spellings
+        self.known = np.append(rarity.are_words(words), False)[: self.size]
+        self.known |= has_spellings
         real = real_words()
         self.is_real = marks(word in real or not word.isalpha() for word in words)
         is_spelt = marks(word.isalpha() for word in words)
