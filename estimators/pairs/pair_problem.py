@@ -102,7 +102,7 @@ class PairProblem:
         conflicts = conflicting_pairs(pairs, self.labels)
         if conflicts:
             warnings.warn(
-                f"{len(conflicts)} pairs occur with both labels, the first at rows "
+                f"pairs with both labels: {len(conflicts)}, the first at rows "
                 f"{conflicts[0].tolist()}; they count with both, and as similar in mining",
                 UserWarning,
                 stacklevel=2,

@@ -391,7 +391,7 @@ def _differing(finder: Any, lowest: float | None, must: list[Any]) -> list[Any]:
     pairs = [(a, b) for a, b in found.ids[differs].tolist() if frozenset((a, b)) not in linked]
     if pairs:
         note(
-            f"{len(pairs)} pairs differ in a number, code, negation or the like, so their rows "
+            f"pairs that differ in a number, code, negation or the like: {len(pairs)}; their rows "
             "stay; --merge-differing treats them as duplicates"
         )
     return pairs
@@ -525,6 +525,6 @@ def _note_on(found: Any, lowest: float, n_rows: int) -> None:
         )
     if getattr(found, "n_ties", 0):
         note(
-            f"{found.n_ties} pairs share a row with another pair of the same score; the choice "
-            "between them is arbitrary"
+            f"pairs that share a row with another pair of the same score: {found.n_ties}; the "
+            "choice between them is arbitrary"
         )

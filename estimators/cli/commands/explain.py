@@ -104,8 +104,10 @@ def explain(
     """
     if (pairs is None) == (text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
-    if text_pair is not None and compare:
-        raise click.UsageError("--compare names columns of PAIRS; leave it out with --text-pair")
+    of_tables = {"--text1": text1, "--text2": text2, "--left": left, "--right": right}
+    given = [name for name, value in (of_tables | {"--compare": compare}).items() if value]
+    if text_pair is not None and given:
+        raise click.UsageError(f"{given[0]} names columns of PAIRS; leave it out with --text-pair")
     form = _checked_form(form, out)
     check_places({"--out": out, "--html": html}, [pairs, model])
     check_without_model(model, contexts, encoder, compare)

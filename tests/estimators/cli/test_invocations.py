@@ -213,6 +213,8 @@ ODD = [
     ("explain -m model.skops", "give a table PAIRS, or --text-pair"),
     ("explain train.csv -p a b -m model.skops", "give a table PAIRS, or --text-pair"),
     ("explain -p a b --compare name", "--compare names columns of PAIRS; leave it out"),
+    ("explain -p a b -1 name", "--text1 names columns of PAIRS; leave it out"),
+    ("explain -p a b --right r_", "--right names columns of PAIRS; leave it out"),
     ("explain train.csv -m model.skops --html -", "--html - cannot be"),
     ("explain -p a b -m model.skops --html no/page.html", "does not exist"),
     ("evaluate words.csv -m model.skops", "neither 0 nor 1"),

@@ -144,7 +144,7 @@ def test_a_pair_with_both_labels_is_told(shelf, tmp_path):
     other = [*first[:2], str(1 - int(first[2]))]
     path = write_csv(tmp_path / "both.csv", table.columns, [*table.rows, other])
     ran = run("train", path, "-m", tmp_path / "m.skops", *SMALL)
-    assert "film: 1 pairs occur with both labels" in ran.err
+    assert "film: pairs with both labels: 1" in ran.err
     assert "UserWarning" not in ran.err and ".py" not in ran.err
 
 
