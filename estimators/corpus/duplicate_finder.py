@@ -9,7 +9,6 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.corpus.answers import find_pairs, group_rows, match_rows, nearest_rows
 from estimators.corpus.column_evidence import ColumnEvidence, cells_by_column, only_columns
 from estimators.corpus.corpus_index import CorpusIndex
 from estimators.corpus.corpus_rows import CorpusRows
@@ -33,6 +32,7 @@ from estimators.corpus.found_duplicates import (
 from estimators.corpus.growth import Wanted
 from estimators.corpus.pair_probabilities import PairProbabilities
 from estimators.corpus.pair_scores import PairScores
+from estimators.corpus.results import find_pairs, group_rows, match_rows, nearest_rows
 from estimators.encoders import AnyEncoder, resolve_encoder
 from estimators.inputs import (
     CELL_END,

@@ -8,10 +8,10 @@ from .presets import few_label_duplicates as few_label_duplicates
 from .presets import record_duplicates as record_duplicates
 from .record_features import RecordFeatures as RecordFeatures
 from .stack.encodings import Encodings as Encodings
-from .stack.general_side import FEWEST_PAIRS as FEWEST_PAIRS
-from .stack.general_side import UnfamiliarTextsWarning as UnfamiliarTextsWarning
-from .stack.general_side import are_unfamiliar as are_unfamiliar
-from .stack.general_side import warn_of_unfamiliar as warn_of_unfamiliar
+from .stack.general_formula import FEWEST_PAIRS as FEWEST_PAIRS
+from .stack.general_formula import UnfamiliarTextsWarning as UnfamiliarTextsWarning
+from .stack.general_formula import are_unfamiliar as are_unfamiliar
+from .stack.general_formula import warn_of_unfamiliar as warn_of_unfamiliar
 from .stack.members import is_predictor as is_predictor
 from .submission import duplicate_probabilities as duplicate_probabilities
 from .submission import keep_pairs as keep_pairs

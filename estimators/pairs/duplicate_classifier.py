@@ -52,7 +52,7 @@ from estimators.pairs.stack.final_model import (
     reaching_weights,
 )
 from estimators.pairs.stack.floors import Sameness, apply_floors, samenesses
-from estimators.pairs.stack.general_side import (
+from estimators.pairs.stack.general_formula import (
     FEWEST_PAIRS,
     MANY_PAIRS,
     MOVED,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.inputs import as_records, check_pairs, duplicate_column
-from estimators.pairs.stack.general_side import (
+from estimators.pairs.stack.general_formula import (
     FEWEST_PAIRS,
     UnfamiliarTextsWarning,
     warn_of_unfamiliar,

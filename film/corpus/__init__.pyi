@@ -5,6 +5,7 @@ from .cells import NearestSearch as NearestSearch
 from .cells import learn_centres as learn_centres
 from .clusters import cut as cut
 from .clusters import link_scores as link_scores
+from .component_pairs import missing_pairs as missing_pairs
 from .copies import leaders as leaders
 from .devices import checked_device as checked_device
 from .devices import whole_float32 as whole_float32
@@ -13,7 +14,6 @@ from .groups import must_link_path as must_link_path
 from .links import merges_of_rows as merges_of_rows
 from .links import weakest_links as weakest_links
 from .neighbour_pairs import near_pairs as near_pairs
-from .parts import missing_pairs as missing_pairs
 from .rare_terms import SparseSearch as SparseSearch
 from .row_blocks import RowBlocks as RowBlocks
 from .row_blocks import cut_rows as cut_rows

@@ -18,7 +18,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from estimators import DuplicateFinder, load_model, save_model
 from estimators.cli import main
-from estimators.cli.found.known import alone_at
+from estimators.cli.duplicates.known import alone_at
 from estimators.corpus import EXACT_LIMIT, neighbour_table
 from film.corpus import cut, link_scores, must_link_path
 from film.text import words_and_symbols

@@ -11,8 +11,8 @@ import numpy as np
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
-from estimators.cli.found.expected import expected_lines
-from estimators.cli.found.known import (
+from estimators.cli.duplicates.expected import expected_lines
+from estimators.cli.duplicates.known import (
     Collection,
     alone_at,
     blocks_of,
@@ -20,9 +20,9 @@ from estimators.cli.found.known import (
     known_pairs,
     refuse_contradictions,
 )
-from estimators.cli.found.page import match_data, page_data
-from estimators.cli.found.rows import compared_columns, rows_of
-from estimators.cli.found.tables import (
+from estimators.cli.duplicates.page import match_data, page_data
+from estimators.cli.duplicates.rows import compared_columns, rows_of
+from estimators.cli.duplicates.tables import (
     SOURCES,
     check_carried,
     golden_table,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, note, verbosity
-from estimators.cli.found.rows import compared_columns, rows_of
+from estimators.cli.duplicates.rows import compared_columns, rows_of
 from estimators.cli.general import compared_pairs, finder_of_pairs, note_kinds
 from estimators.cli.labelling.answers import Answers, Key
 from estimators.cli.options import NO_ENCODER, chosen_encoder

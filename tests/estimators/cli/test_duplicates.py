@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from estimators import load_model
-from estimators.cli.found.expected import expected_lines
-from estimators.cli.found.page import LINKS, page_data
+from estimators.cli.duplicates.expected import expected_lines
+from estimators.cli.duplicates.page import LINKS, page_data
 from estimators.cli.tables import read_table
 from estimators.corpus.duplicate_finder import DuplicateFinder
 from tests.estimators.cli.commands import refused, run, write_csv

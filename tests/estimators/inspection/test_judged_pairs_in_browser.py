@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from estimators import DuplicateFinder
-from estimators.cli.found.page import match_data
+from estimators.cli.duplicates.page import match_data
 from estimators.inspection.pages.page import duplicates_page
 from tests.estimators.cli.commands import run, write_csv
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-import film.corpus.parts as module
+import film.corpus.component_pairs as module
 from film.corpus import connected_groups, link_scores, missing_pairs
 
 

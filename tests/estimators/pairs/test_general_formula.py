@@ -27,8 +27,8 @@ from estimators import (
     save_model,
 )
 from estimators.pairs import duplicate_probabilities
-from estimators.pairs.stack import general_side
-from estimators.pairs.stack.general_side import OutOfFold
+from estimators.pairs.stack import general_formula
+from estimators.pairs.stack.general_formula import OutOfFold
 from film.compare import WordRarity, comparable_tokens, pair_features
 from film.datasets import make_documents, make_question_pairs
 from film.judge import (
@@ -375,6 +375,6 @@ def test_what_was_called_for_other_kinds_of_text_warns_and_does_nothing(model):
     with pytest.warns(FutureWarning, match="untrained_share_"):
         assert model.untrained_share_ == 0
     with pytest.warns(FutureWarning, match="familiarity_limit_"):
-        assert model.familiarity_limit_ == general_side.MOVED
+        assert model.familiarity_limit_ == general_formula.MOVED
     assert caught[0].filename == __file__
     assert np.array_equal(model.predict_proba(NEW), before)

@@ -13,7 +13,7 @@ from filelock import Timeout
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, note
-from estimators.cli.found.rows import Rows
+from estimators.cli.duplicates.rows import Rows
 from estimators.cli.options import LABEL_COLUMNS
 from estimators.cli.tables import escape_formula
 from estimators.inputs import split_columns
