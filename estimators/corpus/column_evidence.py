@@ -36,6 +36,11 @@ class ColumnEvidence:
         Kind of each column to compare, one of `film.compare.COLUMN_KINDS`.
     records : sequence of str
         All records of a table, or of two: cells are separated by U+001F.
+
+    Attributes
+    ----------
+    are_names : list of bool
+        Whether each column holds names or addresses (`film.compare.are_names`).
     """
 
     def __init__(
@@ -46,7 +51,7 @@ class ColumnEvidence:
         self._places = [columns.index(name) for name in kinds]
         self._counts: list[dict[str, int]] = []
         self._day_first: list[bool] = []
-        self._are_names: list[bool] = []
+        self.are_names: list[bool] = []
         cells = cells_by_column(records)
         for place, kind in zip(self._places, kinds.values(), strict=True):
             counts: Counter[str] = Counter()
@@ -56,11 +61,11 @@ class ColumnEvidence:
             self._counts.append(dict(counts))
             self._day_first.append(kind == "date" and is_day_first(cells[place]))
             distinct = (comparable_cell(cell, kind) for cell in dict.fromkeys(cells[place]))
-            self._are_names.append(kind == "text" and are_names(list(distinct)))
+            self.are_names.append(kind == "text" and are_names(list(distinct)))
 
     def check_state(self) -> None:
         """Compare names as other text, if an earlier version saved this."""
-        vars(self).setdefault("_are_names", [False] * len(self.kinds))
+        vars(self).setdefault("are_names", [False] * len(self.kinds))
 
     def levels(self, space: TextSpace, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         """Return the levels of agreement of pairs of records, (n_pairs, n_columns).
@@ -89,7 +94,7 @@ class ColumnEvidence:
             a, b = values[pairs].T
             return number_agreement(a, b, np.isnan(values[pairs]).sum(axis=1), kind == "date")
         written = [comparable_cell(cell, kind) for cell in cells]
-        if self._are_names[number]:
+        if self.are_names[number]:
             written = [with_usual_words(cell) for cell in written]
         n_missing = np.array([not cell for cell in written])[pairs].sum(axis=1)
         words, letters = (row_products(rows, rows, pairs) for rows in space.parts(written))

@@ -72,7 +72,10 @@ class AgreementScores:
             self.weights = alone or one
             chances = expit(log_odds_with_columns(general, self.weights, levels))
             names = np.array(list(self._evidence.kinds), dtype=object)
-            self.uninformative = tuple(names[uninformative_columns(levels, chances)])
+            says_nothing = uninformative_columns(levels, chances)
+            # Two names at one address are two people, however few such rows there are.
+            says_nothing &= ~np.array(self._evidence.are_names, dtype=bool)
+            self.uninformative = tuple(names[says_nothing])
         return log_odds_with_columns(general, self.weights, levels)
 
     def of_columns(self, first: Sequence[str], second: Sequence[str]) -> dict[str, np.ndarray]:

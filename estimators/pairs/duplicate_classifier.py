@@ -34,6 +34,7 @@ from estimators.pairs.stack.cross_fitting import (
     cross_fitted_probabilities,
     fit_members,
     nested_inputs,
+    probabilities_without_each_fold,
     rows_to_learn_from,
 )
 from estimators.pairs.stack.encodings import Encodings
@@ -407,19 +408,22 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         with sklearn.config_context(enable_metadata_routing=self._routing):
             return reaching_weights(self.final_estimator_, self._final_fit_params)
 
-    def _cross_fitted(self, inputs: np.ndarray) -> np.ndarray:
+    def _cross_fitted(self, inputs: np.ndarray, without_each_fold: bool = False) -> np.ndarray:
         """Return probabilities of each fold by the final model fitted to the other folds."""
         record = self._record
-        return cross_fitted_probabilities(
-            self.final_estimator_,
-            inputs,
-            record.labels,
-            record.fold_of_row,
-            record.part_of_fold,
-            self._final_fit_params,
-            self.train_prior_,
-            self._routing,
-        )
+        given: dict[str, Any] = {
+            "final": self.final_estimator_,
+            "inputs": inputs,
+            "labels": record.labels,
+            "fold_of_row": record.fold_of_row,
+            "part_of_fold": record.part_of_fold,
+            "fit_params": self._final_fit_params,
+            "prior": self.train_prior_,
+            "routing": self._routing,
+        }
+        if without_each_fold:
+            return probabilities_without_each_fold(**given, linked=record.linked)
+        return cross_fitted_probabilities(**given)
 
     def _texts_of(self, pairs: Any) -> np.ndarray:
         """Return pairs of texts, those of records with the columns of `fit`."""
@@ -673,7 +677,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Notes
         -----
         The first call fits every member cv (cv − 1) / 2 times, each time without two folds, and the
-        final model once per fold. With the default, this takes about as long as `fit`. Until then,
+        final model once per fold; below 20,000 pairs also once without each two folds, to learn
+        what the general formula adds. With the default, this takes about as long as `fit`. Until
+        then,
         the model keeps its training pairs, also when it is saved. Frozen members and members in
         ``member_cv`` are not fitted again. With ``member_cv``, the final model for a fold learns
         only from the other folds of the same union, 1 / ``member_cv`` of the pairs, so it is a
@@ -688,13 +694,16 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
                 "share no question: train on more pairs"
             )
         if record.probabilities is None:
-            record.probabilities = self._cross_fitted(self._nested_inputs())
+            nested = self._nested_inputs()
+            record.probabilities = self._cross_fitted(nested)
+            if self._general is not None and len(record.labels) < MANY_PAIRS:
+                record.without = self._cross_fitted(nested, without_each_fold=True)
             record.training = None
         p = record.probabilities
         if self._general is not None:
             inputs, labels, weights = self.out_of_fold_, record.labels, self._weights()
             p = self._general.mixed_out_of_fold(
-                OutOfFold(p, inputs, record.fold_of_row, labels, weights)
+                OutOfFold(p, inputs, record.fold_of_row, labels, weights), record.without
             )
         return apply_floors(p, record.samenesses(), self._at_prior)
 

@@ -16,7 +16,7 @@ from rapidfuzz.distance import DamerauLevenshtein
 from rapidfuzz.process import cpdist
 
 from film.compare.normalize import NEGATION, comparable_tokens, spellings
-from film.compare.opposites import ANTONYMS, CLOSED_SETS, NEGATING
+from film.compare.opposites import ANTONYMS, CLOSED_SETS, NEGATING, opposites
 from film.compare.order import sides_differ
 from film.compare.words import WordRarity, is_stop_word, most_edits, real_words, spelling_similarity
 from film.threads import usable_cores
@@ -213,7 +213,7 @@ class _Words:
             [sum(1 << (ord(c) % 32) for c in set(word)) for word in words] or [0]
         )
         self.first = np.array([ord(word[0]) for word in words] or [0])
-        closed = [(a, b) for group in CLOSED_SETS for n, a in enumerate(group) for b in group[:n]]
+        closed = {(a, b) for group in CLOSED_SETS for n, a in enumerate(group) for b in group[:n]}
         negated = [(word, word[found.end() :]) for word in words if (found := NEGATING.match(word))]
         self.antonyms = self._links([*ANTONYMS, *negated])
         self.choices = self._links(closed)
@@ -350,6 +350,7 @@ class _Words:
         near = edits <= np.where(is_no_word[owner], longer // 2, 1)
         value = np.zeros(len(a))
         np.maximum.at(value, owner[near], 1 - 0.03 * edits[near])
+        value[self._mean_opposites(a, b, value > 0)] = 0
         return _Matches(row * size + a, row * size + b, value).where(value > 0)
 
     def _may_be_misspelt(self, word: Integers, other: Integers) -> NDArray[np.bool_]:
@@ -361,7 +362,25 @@ class _Words:
         is_slip |= (self.length[other] < self.length[word]) & (self.length[other] <= SHORT)
         is_slip &= MUCH_RARER * self.count[other] < self.count[word]
         known = self._are_known(word, other)
-        return np.stack([known[0] & ~known[1] & ~self.is_real[other], is_slip])
+        is_no_word = ~known[1] & ~self.is_real[other]
+        return np.stack([known[0] & self.is_real[word] & is_no_word, is_slip])
+
+    def _mean_opposites(
+        self, a: Integers, b: Integers, asked: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Return which unknown words are closer to an opposite of the known word than to it."""
+        found = np.zeros(len(a), dtype=bool)
+        known = self._are_known(a, b)
+        for row in np.flatnonzero(asked & (known[0] != known[1])).tolist():
+            word, other = self.words[a[row]], self.words[b[row]]
+            if not known[0][row]:
+                word, other = other, word
+            edits = min(DamerauLevenshtein.distance(way, other) for way in spellings(word))
+            found[row] = any(
+                DamerauLevenshtein.distance(other, opposite, score_cutoff=edits - 1) < edits
+                for opposite in opposites(word)
+            )
+        return found
 
     def _are_known(self, *sides: Integers) -> list[NDArray[np.bool_]]:
         """Return which words of pairs are known, and no misspellings of much more frequent ones."""
@@ -399,7 +418,9 @@ class _Words:
             [self.words[code] for code in a.tolist()],
             [self.words[code] for code in b.tolist()],
             np.add(*self._are_known(a, b), dtype=np.intp),
-        )[inverse]
+        )
+        similarity[self._mean_opposites(a, b, similarity > 0)] = 0
+        similarity = similarity[inverse]
         alike = np.flatnonzero(similarity)
         more = more.where(_are_among(more.left, left) & _are_among(more.right, right))
         found = _Matches(owner[alike], partner[alike], similarity[alike]).joined(more)

@@ -20,14 +20,14 @@ chas chuck carl karl carlos carlo/christina tina chrissie christine kristina cri
 chris christoph christophe cristobal/cynthia cindy/daniel dan danny dani/david dave davy davey/
 deborah deb debbie debra/dennis denny denis/donald don donny/dorothy dot dottie dolly dorothea/
 douglas doug/edward ed eddie ned ted eduard edouard eduardo/edith edie/eleanor ellie nell nora/
-elizabeth beth betty bess bessie eliza elsie libby liz lizzie lisa liesel elisabeth betsy/eugene
+elizabeth beth betty bess bessie eliza elsie libby liz lizzie liesel elisabeth betsy/eugene
 gene/evelyn evie/florence flo flossie/frances fran fanny francoise francisca/francis frank frankie
 franz francois francisco paco pancho/frederick fred freddie freddy fritz friedrich frederic
 federico/gabriel gabe/geoffrey geoff jeff jeffrey/george georgie georg georges jorge geo/gerald
 gerry gerhard gerd/gregory greg gregor/harold hal/harriet hattie/henry harry hank heinrich heinz
 henri enrique quique/ignacio nacho/isabella bella isabel isabelle/jacob jake jakob/james jim jimmy
-jas jamie jaime/janet jan/jennifer jen jenny/jessica jess jessie/joanna jo joanne johanna juana/
-john jack johnny jon johann johannes hans jean juan/joseph joe joey josef jupp jose pepe/joshua
+jas jamie jaime/jennifer jen jenny/jessica jess jessie/joanna jo joanne johanna juana/
+john jack johnny jon johann johannes hans juan/joseph joe joey josef jupp jose pepe/joshua
 josh/judith judy/julia julie juliane/kenneth ken kenny/lawrence larry laurie lorenz laurent
 lorenzo/leonard len lenny leo/louis lou louie ludwig luis/louise lulu luise luisa/lucy lucie lucia/
 manuel manolo/margaret maggie marge margie meg peggy greta gretchen margarete margarita marguerite

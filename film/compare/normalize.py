@@ -161,6 +161,7 @@ _OTHER_LETTERS = str.maketrans(
 _APOSTROPHES = str.maketrans({mark: "" for mark in "'’‘ʼ`´"} | {mark: "-" for mark in "‐‑‒–—−"})
 
 _DOTTED = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.){2,}")
+_WITHOUT = re.compile(r"(?<![\w/])w/o(?![\w/])")
 _DIGIT = re.compile(r"\d")
 _CLOCK = re.compile(
     r"(?<![\d:.,])(\d{1,2})(?:[:.](\d{2}))? ?([ap])\.?m\b\.?|(?<![\d:])(\d{1,2}):(\d{2})(?![\d:])"
@@ -234,13 +235,20 @@ def comparable_tokens(text: str) -> list[str]:
     """
     plain = text.lower()
     if not plain.isascii():
-        decomposed = unicodedata.normalize("NFKD", text).casefold().translate(_OTHER_LETTERS)
+        # An acute accent alone would become a space and an accent.
+        decomposed = (
+            unicodedata.normalize("NFKD", text.translate(_APOSTROPHES))
+            .casefold()
+            .translate(_OTHER_LETTERS)
+        )
         plain = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
         plain = unicodedata.normalize("NFC", plain)
     if not plain.isascii() or "'" in plain or "`" in plain:
         plain = plain.translate(_APOSTROPHES)
     if "." in plain:
         plain = _DOTTED.sub(lambda match: match.group().replace(".", "") + " ", plain)
+    if "w/o" in plain:
+        plain = _WITHOUT.sub("without", plain)
     for sign, name in _SIGNS.items():
         if sign in plain:
             plain = plain.replace(sign, name)

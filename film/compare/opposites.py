@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 ANTONYMS = [
     tuple(pair.split("/"))
     for pair in """
     accept/reject accepted/rejected activate/deactivate active/inactive add/delete add/remove
+    exclude/include excluded/included excluding/including
     advantage/disadvantage advantages/disadvantages after/before allow/forbid allowed/forbidden
     always/never arrival/departure arrivals/departures arrive/depart attach/detach
     available/unavailable bad/good begin/end best/worst better/worse big/small black/white
@@ -51,6 +53,7 @@ CLOSED_SETS = [
         "january february march april june july august september october november december",
         "red blue green yellow black white silver gold pink purple orange brown gray beige navy",
         "small medium large xl xxl xs",
+        *(f"{letter} xxs xs xl xxl xxxl" for letter in "sml"),
         "all some most half",
         "north south east west",
         "spring summer autumn winter",
@@ -58,3 +61,23 @@ CLOSED_SETS = [
     )
 ]
 """Sets of words of which one thing has one."""
+
+_PREFIXES = "un non in im il ir dis de mis".split()
+_NEGATED = ("not", "nt")
+_VERBS = frozenset("can could would should do does did is are was were has have had must".split())
+
+
+@functools.cache
+def opposites(word: str) -> frozenset[str]:
+    """Return words that a misspelling of them must not be taken for the word.
+
+    They are its antonyms, the other words of its closed sets, and its negations.
+    """
+    found = {b for pair in ANTONYMS for a, b in (pair, pair[::-1]) if a == word}
+    found.update(*(group for group in CLOSED_SETS if word in group))
+    found.update(f"{prefix}{word}" for prefix in _PREFIXES)
+    if word in _VERBS:
+        found.update(f"{word}{end}" for end in _NEGATED)
+    if word == "with":
+        found.add("without")
+    return frozenset(found - {word})

@@ -296,8 +296,7 @@ def cross_fitted_probabilities(
     from metadata routing if ``routing``; parameters with one entry per pair are split by folds.
     Probabilities are at ``prior``.
     """
-    n = len(labels)
-    probabilities = np.empty(n)
+    probabilities = np.empty(len(labels))
     for fold, known in enumerate(inputs):
         train = rows_to_learn_from(fold, fold_of_row, part_of_fold)
         test = np.flatnonzero(fold_of_row == fold)
@@ -306,12 +305,58 @@ def cross_fitted_probabilities(
                 f"all {len(train)} training pairs outside fold {fold + 1} have the same label, so "
                 "nothing can be measured out of fold: train on more pairs, or with fewer folds"
             )
-        sliced = {key: members_of.take_rows(value, train, n) for key, value in fit_params.items()}
-        with sklearn.config_context(enable_metadata_routing=routing):
-            model: Any = clone(final)
-            model.fit(known[train], labels[train], **sliced)
-            weights = reaching_weights(model, sliced)
-        held = prior_of(labels[train], weights)
-        p = model.predict_proba(known[test])[:, 1].astype(np.float64)
-        probabilities[test] = shift_prior(p, held, prior)
+        probabilities[test] = _scored(final, known, labels, train, test, fit_params, prior, routing)
     return probabilities
+
+
+def probabilities_without_each_fold(
+    final: Any,
+    inputs: NDArray[np.float64],
+    labels: NDArray[Any],
+    fold_of_row: NDArray[Any],
+    part_of_fold: NDArray[Any] | None,
+    linked: NDArray[Any],
+    fit_params: dict[str, Any],
+    prior: float,
+    routing: bool,
+) -> NDArray[np.float64]:
+    """Score the other rows of each fold out of fold, without any label of that fold.
+
+    What is learned from these probabilities can be applied to the fold. ``linked`` holds the group
+    of each pair: a single other fold is split by it. The other arguments are those of
+    `cross_fitted_probabilities`. Returns (n_folds, n_pairs), NaN where nothing can be learned.
+    """
+    found = np.full((len(inputs), len(labels)), np.nan)
+    for fold, known in enumerate(inputs):
+        rows = rows_to_learn_from(fold, fold_of_row, part_of_fold)
+        parts = fold_of_row[rows]
+        if len(np.unique(parts)) < 2:
+            parts = linked[rows] % 2
+        for part in np.unique(parts):
+            train, test = rows[parts != part], rows[parts == part]
+            if len(np.unique(labels[train])) == 2:
+                found[fold, test] = _scored(
+                    final, known, labels, train, test, fit_params, prior, routing
+                )
+    return found
+
+
+def _scored(
+    final: Any,
+    inputs: NDArray[np.float64],
+    labels: NDArray[Any],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    fit_params: dict[str, Any],
+    prior: float,
+    routing: bool,
+) -> NDArray[np.float64]:
+    """Score some rows by a clone of the final model, fitted on others."""
+    n = len(labels)
+    sliced = {key: members_of.take_rows(value, train, n) for key, value in fit_params.items()}
+    with sklearn.config_context(enable_metadata_routing=routing):
+        model: Any = clone(final)
+        model.fit(inputs[train], labels[train], **sliced)
+        weights = reaching_weights(model, sliced)
+    p = model.predict_proba(inputs[test])[:, 1].astype(np.float64)
+    return np.asarray(shift_prior(p, prior_of(labels[train], weights), prior), dtype=np.float64)

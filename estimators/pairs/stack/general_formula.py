@@ -265,8 +265,10 @@ class GeneralSide:
         machines", 1999.
         """
         other = self._copy()
-        everything = np.ones(len(training.labels), dtype=bool)
-        other.share, other.line = self._learned(training, self._odds_of(training), everything)
+        inputs, odds = np.column_stack([training.inputs, self.training]), self._odds_of(training)
+        other.share, other.line = self._learned(
+            training.stack, odds, inputs, training.labels, training.weights
+        )
         return other
 
     def alone(self) -> GeneralSide:
@@ -275,13 +277,21 @@ class GeneralSide:
         other.share = 1.0
         return other
 
-    def mixed_out_of_fold(self, training: OutOfFold) -> np.ndarray:
-        """Move probabilities of the training pairs, each fold by the labels of the others."""
+    def mixed_out_of_fold(self, training: OutOfFold, without: np.ndarray | None) -> np.ndarray:
+        """Move probabilities of the training pairs, each fold by the labels of the others.
+
+        ``without`` holds the probabilities of the stack without each fold (n_folds, n_pairs), from
+        `probabilities_without_each_fold`; None leaves the share and the line as they are.
+        """
         inputs, odds = np.column_stack([training.inputs, self.training]), self._odds_of(training)
         mixed, how = np.empty(len(odds)), (self.share, self.line)
-        for held in training.folds():
-            if len(odds) < MANY_PAIRS:
-                how = self._learned(training, odds, ~held)
+        for number, held in enumerate(training.folds()):
+            rows = ~held if without is None else np.isfinite(without[number])
+            if without is not None and len(np.unique(training.labels[rows])) == 2:
+                labels, weights = training.labels[rows], training.weights_of(rows)
+                slope, offset = _line(self.training[rows, 0], labels, weights)
+                others = offset + slope * self.training[rows, 0]
+                how = self._learned(without[number, rows], others, inputs[rows], labels, weights)
             mixed[held] = self._mixed(training.stack[held], odds[held], inputs[held], *how)
         return mixed
 
@@ -294,17 +304,20 @@ class GeneralSide:
         return odds
 
     def _learned(
-        self, training: OutOfFold, odds: np.ndarray, rows: np.ndarray
+        self,
+        stack: np.ndarray,
+        odds: np.ndarray,
+        inputs: np.ndarray,
+        labels: np.ndarray,
+        weights: Any,
     ) -> tuple[float, tuple[float, float]]:
-        """Return the share and the line by some of the training pairs."""
-        inputs = np.column_stack([training.inputs, self.training])[rows]
-        labels, weights = training.labels[rows], training.weights_of(rows)
-        given = training.stack[rows], odds[rows], inputs
+        """Return the share and the line by labelled pairs, given as in `_mixed`."""
+        given = stack, odds, inputs
         p = np.column_stack([self._mixed(*given, share) for share in SHARES])
         losses = -np.log(np.where(labels[:, None] == 1, p, 1 - p))
         total = np.average(losses, axis=0, weights=weights) * len(losses)
         share = float(np.average(SHARES, weights=np.exp(total.min() - total)))
-        if len(odds) < FEWEST_TO_CALIBRATE:
+        if len(self.training) < FEWEST_TO_CALIBRATE:
             return share, self.line
         return share, _line(logit(self._mixed(*given, share)), labels, weights)
 

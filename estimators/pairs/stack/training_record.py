@@ -39,7 +39,11 @@ class TrainingRecord:
         Data to fit members again for out-of-fold probabilities; None once these are known.
     probabilities : ndarray of float64, shape (n_pairs,), or None
         Out-of-fold probabilities at the prior of training.
+    without : ndarray of float64, shape (n_folds, n_pairs), or None
+        Those by models without any label of each fold, for the other pairs.
     """
+
+    without: np.ndarray | None = None
 
     def __init__(
         self,
@@ -65,7 +69,7 @@ class TrainingRecord:
     def pruned(self, own_folds: dict[str, int]) -> TrainingRecord:
         """Return a copy for fewer members, some of which have their own folds."""
         less = copy.copy(self)
-        less.own_folds, less.probabilities = own_folds, None
+        less.own_folds, less.probabilities, less.without = own_folds, None, None
         less.part_of_fold = self.part_of_fold if own_folds else None
         return less
 

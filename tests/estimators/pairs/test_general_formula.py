@@ -126,7 +126,8 @@ def test_log_odds_of_familiar_pairs_are_calibrated_from_1000_labels_on(n, slope,
     for familiarity, expected in ((1, slope), (0, 0)):
         p = side.mixed(expit(np.array([1.0, -1])), np.array([[0, familiarity], [0, familiarity]]))
         assert np.diff(logit(p)).item() / -2 == pytest.approx(expected, abs=0.2)
-    out_of_fold = logit(side.mixed_out_of_fold(training))
+    without = np.where(np.arange(n) % 2 == [[0], [1]], np.nan, training.stack)
+    out_of_fold = logit(side.mixed_out_of_fold(training, without))
     assert np.polyfit(odds / 2, out_of_fold, 1)[0] == pytest.approx(slope, abs=0.2)
 
 
@@ -256,13 +257,15 @@ def test_probabilities_out_of_fold_are_moved_like_others(model):
         model._general = general
     inputs = np.column_stack([model.out_of_fold_, general.training])
     score, labels = inputs[:, -2], model._record.labels
-    expected, odds = np.empty(N), odds_out_of_fold(model)
+    expected, without = np.empty(N), model._record.without
     for fold in range(model._record.fold_of_row.max() + 1):
         held = model._record.fold_of_row == fold
         line = LogisticRegression().fit(score[~held, None], labels[~held])
         other = copy.copy(general)
         other.slope, other.offset = line.coef_[0, 0], line.intercept_[0]
-        other.share = share_by_hand(stack, odds, inputs[:, -1], labels, ~held)
+        assert np.array_equal(np.isnan(without[fold]), held)
+        odds = other.offset + other.slope * score
+        other.share = share_by_hand(without[fold], odds, inputs[:, -1], labels, ~held)
         expected[held] = other.mixed(stack, inputs)[held]
     ordinary = (stack < 0.95) & (moved < 0.95)
     assert moved[ordinary] == pytest.approx(expected[ordinary], abs=1e-12)

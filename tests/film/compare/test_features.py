@@ -423,6 +423,15 @@ def test_words_are_joined_that_the_table_writes_as_one(texts, expected):
         ("what is a nikon lens", "what is a canon lens", [], 0),
         ("is naproxen safe", "is ibuprofen safe", ["ibuprofen"] * 5, 0),
         ("is a zyzzqx safe", "is a zyzqqxx safe", [], 0),
+        # Opposites, and a known word that is in no list.
+        ("is it accepted here", "is it rejeted here", [], 0),
+        ("why increase the limit", "why decrese the limit", [], 0),
+        ("is it possible here", "is it imposible here", [], 0),
+        ("you should mix the two", "you shoudnt mix the two", ["shoudnt"], 0),
+        ("it works with cables", "it works witout cables", [], 0),
+        ("is it open on monday", "is it open on sundey", [], 0),
+        ("is zyzzqx safe", "is zyzqqxx safe", ["zyzzqx"] * 5, 0.94),
+        ("is zyzzqx safe", "is zyqqqxq safe", ["zyzzqx"] * 5, 0),
         # Only in its place, in a sentence, and with an equal word.
         ("why do cats eat grass", "why qxass do cats eat", [], 0),
         ("why do cats eat grass", "do cats eat qxass", [], 0),
