@@ -53,6 +53,9 @@ ct/square sq/place pl platz plaza/highway hwy/parkway pkwy/terrace ter/crescent 
 flat unit/suite ste/floor fl
 """
 
+_STREETS = ("strasse", "weg", "gasse", "allee", "platz")
+"""Ends of German names of streets."""
+
 _USUAL = {
     word: words.split()[0]
     for words in "/".join((_FIRST_NAMES, _COMPANIES, _ADDRESSES)).split("/")
@@ -80,9 +83,13 @@ def are_names(texts: Sequence[str]) -> bool:
     >>> are_names(["bob roe", "zoe", "mike ho"]), are_names(["clip art", "office 97", "chess"])
     (True, False)
     """
-    given = [words for text in texts if (words := text.split())]
-    found = sum(len(words) <= MOST_WORDS and not _USUAL.keys().isdisjoint(words) for words in given)
+    given = [words for text in texts if (words := with_usual_words(text).split())]
+    found = sum(len(words) <= MOST_WORDS and any(map(_is_usual, words)) for words in given)
     return 2 * found > len(given)
+
+
+def _is_usual(word: str) -> bool:
+    return word in _USUAL or (len(word) > 5 and word.endswith(_STREETS))
 
 
 def with_usual_words(text: str) -> str:

@@ -146,6 +146,14 @@ def test_columns_that_tell_nothing_are_left_out(tmp_path):
     assert DuplicateFinder().fit(with_noise(people(400, n_twice=0)[0])).left_out_ == ()
 
 
+def test_a_column_of_names_stays_however_many_couples_there_are():
+    streets = [f"{n} {name} road" for n, name in enumerate(["elm", "oak", "mill"] * 60)]
+    rows = [("mark", f"lee{n}", street) for n, street in enumerate(streets)]
+    rows += [("laura", *row[1:]) for row in rows[:50]]
+    finder = DuplicateFinder().fit(pd.DataFrame(rows, columns=["first", "last", "address"]))
+    assert finder.left_out_ == () and not (finder.find(threshold=0.1).kind == "copy").any()
+
+
 def test_columns_that_tell_nothing_about_two_tables_are_left_out():
     frame, truth = people(300, seed=1, n_twice=100)
     noisy = with_noise(frame)

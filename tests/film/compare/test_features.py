@@ -284,6 +284,7 @@ def test_equal_texts_and_empty_ones():
         ("number", "a cable of 2 m", "a cable of 2 cm", "a cable of 200 cm"),
         ("unit", "a cable of 2 m", "a cable of 2 ft", "a cable of 2 metres"),
         ("code", "size M shirt", "size L shirt", "size m shirt"),
+        ("choice", "size L shirt", "size XL shirt", "size l shirt"),
         ("negation", "parcel was sent", "parcel was not sent", "the parcel was sent"),
         ("negation", "does not work", "does work", "doesn't work"),
         ("antonym", "increase the volume", "decrease the volume", "increase the sound"),
