@@ -23,6 +23,9 @@ from film.compare import (
 )
 from film.text import normalize_text
 
+_MOST_STATES = 20
+"""Number of different texts up to which a column may hold states or sources of records."""
+
 
 @savable
 class ColumnEvidence:
@@ -39,8 +42,8 @@ class ColumnEvidence:
 
     Attributes
     ----------
-    are_names : list of bool
-        Whether each column holds names or addresses (`film.compare.are_names`).
+    has_many_texts : list of bool
+        Whether each column holds texts, of which over 20 differ, as names do and states do not.
     """
 
     def __init__(
@@ -51,7 +54,8 @@ class ColumnEvidence:
         self._places = [columns.index(name) for name in kinds]
         self._counts: list[dict[str, int]] = []
         self._day_first: list[bool] = []
-        self.are_names: list[bool] = []
+        self._are_names: list[bool] = []
+        self.has_many_texts: list[bool] = []
         cells = cells_by_column(records)
         for place, kind in zip(self._places, kinds.values(), strict=True):
             counts: Counter[str] = Counter()
@@ -60,12 +64,14 @@ class ColumnEvidence:
                     counts.update(dict.fromkeys(normalize_text(cell).split(), n_cells))
             self._counts.append(dict(counts))
             self._day_first.append(kind == "date" and is_day_first(cells[place]))
-            distinct = (comparable_cell(cell, kind) for cell in dict.fromkeys(cells[place]))
-            self.are_names.append(kind == "text" and are_names(list(distinct)))
+            distinct = [comparable_cell(cell, kind) for cell in dict.fromkeys(cells[place])]
+            self._are_names.append(kind == "text" and are_names(distinct))
+            self.has_many_texts.append(kind == "text" and len(distinct) > _MOST_STATES)
 
     def check_state(self) -> None:
         """Compare names as other text, if an earlier version saved this."""
-        vars(self).setdefault("are_names", [False] * len(self.kinds))
+        vars(self).setdefault("_are_names", [False] * len(self.kinds))
+        vars(self).setdefault("has_many_texts", [False] * len(self.kinds))
 
     def levels(self, space: TextSpace, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         """Return the levels of agreement of pairs of records, (n_pairs, n_columns).
@@ -94,7 +100,7 @@ class ColumnEvidence:
             a, b = values[pairs].T
             return number_agreement(a, b, np.isnan(values[pairs]).sum(axis=1), kind == "date")
         written = [comparable_cell(cell, kind) for cell in cells]
-        if self.are_names[number]:
+        if self._are_names[number]:
             written = [with_usual_words(cell) for cell in written]
         n_missing = np.array([not cell for cell in written])[pairs].sum(axis=1)
         words, letters = (row_products(rows, rows, pairs) for rows in space.parts(written))

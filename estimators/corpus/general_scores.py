@@ -73,8 +73,8 @@ class AgreementScores:
             chances = expit(log_odds_with_columns(general, self.weights, levels))
             names = np.array(list(self._evidence.kinds), dtype=object)
             says_nothing = uninformative_columns(levels, chances)
-            # Two names at one address are two people, however few such rows there are.
-            says_nothing &= ~np.array(self._evidence.are_names, dtype=bool)
+            # Two names at one address are two people, also if many families share addresses.
+            says_nothing &= ~np.array(self._evidence.has_many_texts, dtype=bool)
             self.uninformative = tuple(names[says_nothing])
         return log_odds_with_columns(general, self.weights, levels)
 

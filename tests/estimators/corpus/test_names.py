@@ -23,6 +23,6 @@ def test_nicknames_agree_in_a_column_of_names_and_in_an_older_file_do_not(tmp_pa
 
     same, other = effects(finder)
     assert same > 0 > other
-    del finder._scores.columns.are_names
+    del finder._scores.columns._are_names
     save_model(finder, tmp_path / "older.film")
     assert effects(load_model(tmp_path / "older.film"))[0] < same
