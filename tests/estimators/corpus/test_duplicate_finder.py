@@ -21,7 +21,7 @@ from estimators.corpus import pair_probabilities as _pair_probabilities
 from estimators.corpus import text_space as _text_space
 from estimators.corpus.duplicate_finder import DuplicateFinder
 from film.compare import WordRarity, comparable_tokens, pair_features
-from film.corpus import parts as _parts
+from film.corpus import component_pairs as _parts
 from film.corpus.clusters import cut, link_scores
 from film.datasets import make_question_pairs
 from film.judge import general_features, general_weights, neighbour_features, pair_kinds
