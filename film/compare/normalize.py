@@ -186,6 +186,11 @@ _CHANGED = {*_SPLIT, *_WORD_NUMBERS, *_LONG_UNITS, *_FORMS}
 """Words that become other tokens in a text without digits. Others do so after a number only."""
 
 
+def negated_words() -> list[tuple[str, str]]:
+    """Return pairs of words such as "should" and "shouldnt", "with" and "without"."""
+    return [(tokens[0], word) for word, tokens in _SPLIT.items() if len(tokens) == 2]
+
+
 @functools.cache
 def _all_spellings() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}

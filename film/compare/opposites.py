@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
+from film.compare.normalize import negated_words
+
 ANTONYMS = [
     tuple(pair.split("/"))
     for pair in """
@@ -63,21 +65,20 @@ CLOSED_SETS = [
 """Sets of words of which one thing has one."""
 
 _PREFIXES = "un non in im il ir dis de mis".split()
-_NEGATED = ("not", "nt")
-_VERBS = frozenset("can could would should do does did is are was were has have had must".split())
 
 
-@functools.cache
-def opposites(word: str) -> frozenset[str]:
+def opposites(word: str) -> set[str]:
     """Return words that a misspelling of them must not be taken for the word.
 
     They are its antonyms, the other words of its closed sets, and its negations.
     """
-    found = {b for pair in ANTONYMS for a, b in (pair, pair[::-1]) if a == word}
-    found.update(*(group for group in CLOSED_SETS if word in group))
-    found.update(f"{prefix}{word}" for prefix in _PREFIXES)
-    if word in _VERBS:
-        found.update(f"{word}{end}" for end in _NEGATED)
-    if word == "with":
-        found.add("without")
-    return frozenset(found - {word})
+    return _listed_opposites().get(word, set()).union(f"{prefix}{word}" for prefix in _PREFIXES)
+
+
+@functools.cache
+def _listed_opposites() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for group in (*ANTONYMS, *CLOSED_SETS, *negated_words()):
+        for word in group:
+            found.setdefault(word, set()).update(other for other in group if other != word)
+    return found
