@@ -11,6 +11,7 @@ as a table. The stack alone: the final model without the general formula.
 from __future__ import annotations
 
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,6 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
-from benchmarks.general import read_labelled
 from benchmarks.records import read_part
 from benchmarks.support.folders import data_folder
 from benchmarks.support.quora_data import read_folder
@@ -28,6 +28,7 @@ from estimators import (
     AnyEncoder,
     DuplicateFinder,
     RecordPairs,
+    SentenceEncoder,
     fast_duplicates,
     record_duplicates,
 )
@@ -51,34 +52,22 @@ class Case(NamedTuple):
     alone: bool = False
 
 
-class Remembering:
-    """An encoder that encodes each text once."""
-
-    def __init__(self, encoder: Any) -> None:
-        self._encoder, self._kept = encoder, {}
-
-    def encode(self, texts: Any) -> np.ndarray:
-        """Return the vectors of texts."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._kept]
-        if new:
-            self._kept.update(zip(new, self._encoder.fit(new).transform(new), strict=True))
-        return np.array([self._kept[text] for text in texts])
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
     options = parser_of("few_labels", __doc__, "holds quora and tables").parse_args(arguments)
     warnings.simplefilter("ignore")
-    with reading("few_labels"):
-        cases = _generated_cases() if options.quick else _read(data_folder(options.data))
-    results = Results("few_labels", options)
-    for name, case in cases.items():
-        results.tell(f"{name}: no labels", _figures(case.test[1], _unlabelled(case)))
-        for n, n_draws in case.draws.items():
-            rows = [_fitted(case, n, seed) for seed in range(n_draws)]
-            means = {metric: float(np.mean([row[metric] for row in rows])) for metric in rows[0]}
-            means["lowest_auc"] = min(row["roc_auc"] for row in rows)
-            results.tell(f"{name}: {n} labels, mean of {n_draws} draws", means)
+    with tempfile.TemporaryDirectory() as cache:
+        with reading("few_labels"):
+            quick = options.quick
+            cases = _generated_cases() if quick else _read(data_folder(options.data), cache)
+        results = Results("few_labels", options)
+        for name, case in cases.items():
+            results.tell(f"{name}: no labels", _figures(case.test[1], _unlabelled(case)))
+            for n, n_draws in case.draws.items():
+                rows = [_fitted(case, n, seed) for seed in range(n_draws)]
+                means = {each: float(np.mean([row[each] for row in rows])) for each in rows[0]}
+                means["lowest_auc"] = min(row["roc_auc"] for row in rows)
+                results.tell(f"{name}: {n} labels, mean of {n_draws} draws", means)
     return 0
 
 
@@ -117,25 +106,17 @@ def _figures(y: np.ndarray, scores: np.ndarray) -> dict[str, float]:
     return {"roc_auc": float(roc_auc_score(y, scores)), "average_precision": precision}
 
 
-def _read(folder: Path) -> dict[str, Case]:
+def _read(folder: Path, cache: str) -> dict[str, Case]:
     quora = read_folder(folder / "quora", limit=None, seed=0)
     pairs = (quora.train, quora.y_train), (quora.dev, quora.y_dev)
     cases = {"Quora": Case(*pairs, DRAWS)}
     for name in SHOPS:
         place = folder / "tables" / "labelled" / name
-        joined, columns = (
-            [read(part) for part in ("train", "test")]
-            for read in (
-                lambda part, name=name: read_labelled(folder, name, part),
-                lambda part, place=place: read_part(place / f"{part}.csv.gz"),
-            )
-        )
-        for kind, (train, test) in (("joined cells", joined), ("by column", columns)):
-            draws = DRAWS_OF_SHOPS | {len(train[1]): 1}
-            cases[f"{name}, {kind}"] = Case(train, test, draws, alone=True)
-    encoder = AnyEncoder(Remembering(AnyEncoder("all-MiniLM-L6-v2")))
-    cases["Quora, MiniLM"] = Case(*pairs, DRAWS_WITH_ENCODER, encoder)
-    return cases
+        train, test = (read_part(place / f"{part}.csv.gz") for part in ("train", "test"))
+        draws = DRAWS_OF_SHOPS | {len(train[1]): 1}
+        cases[f"{name}, by column"] = Case(train, test, draws, alone=True)
+    encoder = AnyEncoder(SentenceEncoder(cache=cache))
+    return cases | {"Quora, MiniLM": Case(*pairs, DRAWS_WITH_ENCODER, encoder)}
 
 
 def _generated_cases() -> dict[str, Case]:

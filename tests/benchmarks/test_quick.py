@@ -19,7 +19,6 @@ RUNS = {
     "review": "--quick",
     "few_labels": "--quick",
     "explanations": "--quick",
-    "calibration": "--quick",
     "linkage": "--quick",
     "records": "--quick",
     "encoders": "--quick --data {data} --encoder {model}",
@@ -36,7 +35,7 @@ RUNS = {
     "trust": "--quick --parts readers,estimators --inputs 5",
 }
 SLOW = (
-    *("accurate", "calibration", "compatibility", "contexts", "corpus", "duplicates"),
+    *("accurate", "compatibility", "contexts", "corpus", "duplicates"),
     *("encoders", "explanations", "few_labels", "gpu", "intents", "ists", "records", "release"),
     *("solvers", "sts", "trust"),
 )
