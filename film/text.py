@@ -211,7 +211,10 @@ def words_and_symbols(text: str) -> str:
     'a well known old story'
     """
     lowered = unicodedata.normalize("NFKC", _checked(text)).lower()
-    signed = _HYPHEN_AS_SIGN.sub("\u2212", lowered)
+    signed = _HYPHEN_AS_SIGN.sub("\u2212", lowered) if "-" in lowered else lowered
+    if lowered.isascii():
+        # The same words, several times faster.
+        return " ".join(signed.translate(_SPACED).split())
     return " ".join(_NEITHER_WORD_NOR_SPACE.sub(_spaced_symbol, signed).split())
 
 
@@ -292,6 +295,12 @@ def _spaced_symbol(match: re.Match[str]) -> str:
     if category == "M":
         return character
     return f" {character} " if category == "S" or character in _PUNCTUATION_KEPT else " "
+
+
+_SPACED = {
+    code: _NEITHER_WORD_NOR_SPACE.sub(_spaced_symbol, chr(code)) for code in (*range(128), 0x2212)
+}
+"""What `words_and_symbols` makes of ASCII characters and the minus."""
 
 
 def printable_text(text: str, length: int) -> str:

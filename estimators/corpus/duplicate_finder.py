@@ -90,8 +90,8 @@ class DuplicateFinder(BaseEstimator):
         Share of duplicates for which the classifier's probabilities are calibrated; by default its
         attribute ``prior_``, if it has one.
     index : {"auto", "exact", "approximate"}, default="auto"
-        Whether to search neighbours among all texts, or only among those that share the rarest
-        words and trigrams (`film.corpus.SparseSearch`); for dense vectors, in the nearest cells
+        Whether to search neighbours among all texts, or only among those that share rare words
+        and trigrams (`film.corpus.SparseSearch`); for dense vectors, in the nearest cells
         (`film.corpus.NearestSearch`). "auto" is exact for small tables: with an encoder up to
         20,000 unique texts, and without one up to some 9,000 short ones.
     encoder : "auto", "none", str, path-like or object, default=None
@@ -155,7 +155,7 @@ class DuplicateFinder(BaseEstimator):
     The search runs in the first `find`, `groups` or, if a prior is estimated, `query`, and for
     records in `fit`. Exact search
     takes O(n_unique²). Approximate search takes about O(n_unique^1.5): a text is compared with
-    those that share its rarest words and trigrams, for dense vectors with the texts of at most 100
+    those that share its rare words and trigrams, for dense vectors with the texts of at most 100
     of 4 √n_unique cells. After Ctrl-C, the next call continues from the finished blocks.
 
     Candidates share words or character trigrams by default, so duplicates in other words can be

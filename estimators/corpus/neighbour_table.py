@@ -69,7 +69,7 @@ class NeighbourTable:
     k : int
         Neighbours per point; fewer if its block is smaller.
     approximate : bool
-        Whether to search the nearest cells only, or by the rarest terms if points are sparse.
+        Whether to search the nearest cells only, or by rare terms if points are sparse.
     seed : int
         Seeds the cells, and the sample that estimates the recall.
 
@@ -280,8 +280,8 @@ class _SearchInBlocks:
             n = len(members)
             approximate = self._approximate and n > FEW_POINTS
             if sp.issparse(self._points):
-                # As many products as there are points in the cells that a dense one is compared to.
-                most = max(EASY_PRODUCTS // n, int(12 * np.sqrt(n))) if approximate else None
+                most = max(3 * EASY_PRODUCTS // (4 * n), int(9 * np.sqrt(n)))
+                most = most if approximate else None
                 search = SparseSearch(self._points, members, most=most)
             else:
                 centres = self._centres(name, members) if approximate else None

@@ -15,7 +15,7 @@ from sklearn.preprocessing import normalize
 
 from estimators.inputs import as_texts, pack, unpack
 from estimators.persistence import savable
-from film.compare import WordRarity, comparable_tokens
+from film.compare import WordRarity, each_comparable_tokens
 from film.text import copy_key, words_and_symbols
 
 MOST_COUNTED = 50_000
@@ -85,7 +85,7 @@ class TextSpace:
 
     def _count_words(self, texts: list[str]) -> None:
         step = -(-len(texts) // MOST_COUNTED) or 1
-        self._rarity = WordRarity(map(comparable_tokens, texts[::step]))
+        self._rarity = WordRarity(each_comparable_tokens(texts[::step]))
         words, counts = list(self._rarity.counts), list(self._rarity.counts.values())
         self._word_counts = pack(words), np.array(counts, dtype=np.int64), self._rarity.n_texts
 

@@ -23,6 +23,7 @@ from .kinds import parsed_share as parsed_share
 from .names import are_names as are_names
 from .names import with_usual_words as with_usual_words
 from .normalize import comparable_tokens as comparable_tokens
+from .normalize import each_comparable_tokens as each_comparable_tokens
 from .opposites import ANTONYMS as ANTONYMS
 from .opposites import CLOSED_SETS as CLOSED_SETS
 from .order import sides_differ as sides_differ

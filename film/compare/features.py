@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import DamerauLevenshtein
 from rapidfuzz.process import cpdist
 
-from film.compare.normalize import NEGATION, comparable_tokens, spellings
+from film.compare.normalize import NEGATION, each_comparable_tokens, spellings
 from film.compare.opposites import ANTONYMS, CLOSED_SETS, NEGATING, opposites
 from film.compare.order import sides_differ
 from film.compare.words import WordRarity, is_stop_word, most_edits, real_words, spelling_similarity
@@ -41,6 +41,8 @@ PAIR_FEATURES = (
 """Names of the columns of `pair_features`."""
 
 _BLOCK_PAIRS = 2**14
+_WORD_BITS = 32
+_WORD_MASK = 2**_WORD_BITS - 1
 
 SHORTEST, LONGEST = 2, 40
 """Letters of the words that are compared by spelling."""
@@ -106,7 +108,7 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
     """
     number, codes = _numbered(chain(first, second))
     sides = codes.reshape(2, -1)
-    tokens = join_words([comparable_tokens(text) for text in number], rarity)
+    tokens = join_words(list(each_comparable_tokens(number)), rarity)
     are_lists = np.array([_is_list(text) for text in number], dtype=bool)
     words = _Words(tokens, rarity)
     found = np.empty((len(first), len(PAIR_FEATURES)))
@@ -155,7 +157,7 @@ def _is_list(text: str) -> bool:
 
 
 class _Matches(NamedTuple):
-    """Matched words of pairs, as pair · vocabulary + word, and how alike they are."""
+    """Matched words of pairs, as from `_keys_of`, and how alike they are."""
 
     left: Integers
     right: Integers
@@ -227,38 +229,39 @@ class _Words:
 
     def compare(self, left: Integers, right: Integers, are_lists: NDArray[np.bool_]) -> Floats:
         """Return the features of pairs of text numbers."""
-        n, size, weight = len(left), self.size, self.weight
+        n, weight = len(left), self.weight
         keys = self._keys(left), self._keys(right)
         mass = [self._sum(side, weight, n) for side in keys]
-        shared = keys[0][_are_among(keys[0], keys[1])]
-        rest = [side[~_are_among(side, shared)] for side in keys]
+        in_second = _are_among(keys[0], keys[1])
+        shared = keys[0][in_second]
+        rest = [keys[0][~in_second], keys[1][~_are_among(keys[1], shared)]]
         antonyms, choices = (links.matches(*rest) for links in (self.antonyms, self.choices))
         denied = self.n_negations[left] % 2 != self.n_negations[right] % 2
         # "Not open" means "closed".
-        cancel = denied[antonyms.left // size]
+        cancel = denied[_pair_of(antonyms.left)]
         same, antonyms = antonyms.where(cancel), antonyms.where(~cancel)
-        denied[same.left // size] = False
+        denied[_pair_of(same.left)] = False
         near = self._spelt_alike(
             _without(rest[0], same.left, antonyms.left, choices.left),
             _without(rest[1], same.right, antonyms.right, choices.right),
             self._misspelt(left, right),
         )
-        mistyped = self.negation[near.left % size] | self.negation[near.right % size]
-        denied[near.left[mistyped] // size] = False
-        known = np.logical_and(*self._are_known(near.left % size, near.right % size))
+        mistyped = self.negation[_word_of(near.left)] | self.negation[_word_of(near.right)]
+        denied[_pair_of(near.left[mistyped])] = False
+        known = np.logical_and(*self._are_known(_word_of(near.left), _word_of(near.right)))
         doubtful = near.where(known & (near.value < 0.95))
         near = near.joined(same)
         matched = self._sum(shared, weight, n)
         weights = self._weights(near)
         for total, side, own in zip(mass, (near.left, near.right), weights, strict=True):
-            total += np.bincount(side // size, own - weight[side % size], minlength=n)
+            total += np.bincount(_pair_of(side), own - weight[_word_of(side)], minlength=n)
         coverage = [
-            (matched + np.bincount(side // size, near.value * own, minlength=n))
+            (matched + np.bincount(_pair_of(side), near.value * own, minlength=n))
             / np.maximum(total, 1e-9)
             for side, own, total in zip((near.left, near.right), weights, mass, strict=True)
         ]
-        lighter = np.minimum(weight[doubtful.left % size], weight[doubtful.right % size])
-        doubtful_mass = np.bincount(doubtful.left // size, lighter, minlength=n)
+        lighter = np.minimum(weight[_word_of(doubtful.left)], weight[_word_of(doubtful.right)])
+        doubtful_mass = np.bincount(_pair_of(doubtful.left), lighter, minlength=n)
         rest = [_without(rest[0], near.left), _without(rest[1], near.right)]
         others = [_without(keys[0], near.left), _without(keys[1], near.right)]
         heavier = np.maximum(np.maximum(*mass), 1e-9)
@@ -271,7 +274,7 @@ class _Words:
         by_itself = self.number | self.is_code | self.unit
         apart = [
             total
-            - self._sum(side[by_itself[side % size]], weight, n)
+            - self._sum(side[by_itself[_word_of(side)]], weight, n)
             - self._sum(opposed, weight, n)
             for total, side, opposed in zip(
                 mass,
@@ -286,10 +289,10 @@ class _Words:
         sizes = np.diff(self.edges)
         one_replaced = sizes[left] == sizes[right]
         for side in rest:
-            one_replaced &= np.bincount(side // size, minlength=n) == 1
+            one_replaced &= np.bincount(_pair_of(side), minlength=n) == 1
         heaviest = [self._heaviest(side, n) for side in (*rest, *others)]
         for most, side, own in zip(heaviest[2:], (near.left, near.right), weights, strict=True):
-            np.maximum.at(most, side // size, own)
+            np.maximum.at(most, _pair_of(side), own)
         share_replaced = np.minimum(*heaviest[:2]) / np.maximum(np.maximum(*heaviest[2:]), 1e-9)
         columns = [
             np.minimum(*coverage),
@@ -308,7 +311,7 @@ class _Words:
             codes[2] > 0,
             *(np.minimum(kind[0], kind[1]) > 0 for kind in (numbers, codes, units)),
             denied,
-            *(np.bincount(found.left // size, minlength=n) > 0 for found in (antonyms, choices)),
+            *(np.bincount(_pair_of(found.left), minlength=n) > 0 for found in (antonyms, choices)),
             self._turned(left, right, np.minimum(*coverage), are_lists),
         ]
         return np.column_stack(columns).astype(np.float64)
@@ -319,7 +322,7 @@ class _Words:
         Only sentences (texts with stop words) with as many words, some of them equal, have places
         in common: in records, another name is in the place of a name.
         """
-        size, sizes = self.size, np.diff(self.edges)
+        sizes = np.diff(self.edges)
         rows = np.flatnonzero(sizes[left] == sizes[right])
         n = sizes[left[rows]]
         row = np.repeat(rows, n)
@@ -351,7 +354,7 @@ class _Words:
         value = np.zeros(len(a))
         np.maximum.at(value, owner[near], 1 - 0.03 * edits[near])
         value[self._mean_opposites(a, b, value > 0)] = 0
-        return _Matches(row * size + a, row * size + b, value).where(value > 0)
+        return _Matches(_keys_of(row, a), _keys_of(row, b), value).where(value > 0)
 
     def _may_be_misspelt(self, word: Integers, other: Integers) -> NDArray[np.bool_]:
         """Return whether others are no words, and whether they are hardly the word meant, (2, n).
@@ -391,17 +394,17 @@ class _Words:
 
     def _spelt_alike(self, left: Integers, right: Integers, more: _Matches) -> _Matches:
         """Match words of the two texts of each pair one to one by spelling, the closest first."""
-        size = self.size
         first, others = (
-            self._rarest(side[self.length[side % size] >= SHORTEST]) for side in (left, right)
+            self._rarest(side[self.length[_word_of(side)] >= SHORTEST]) for side in (left, right)
         )
         start, end = (
-            np.searchsorted(others // size, first // size, side=side) for side in ("left", "right")
+            np.searchsorted(_pair_of(others), _pair_of(first), side=side)
+            for side in ("left", "right")
         )
         # Words with more others come first, so those with a third, fourth … one are a slice.
         order = np.argsort(start - end, kind="stable")
         first, start, n_others = first[order], start[order], (end - start)[order]
-        a, b = first % size, others % size
+        a, b = _word_of(first), _word_of(others)
         found = [np.empty((2, 0), dtype=np.intp)]
         for place in range(n_others.max(initial=0)):
             n = np.count_nonzero(n_others > place)
@@ -409,11 +412,11 @@ class _Words:
             near = self._may_be_alike(a[:n], b[other])
             found.append(np.stack([first[near], others[other[near]]]))
         owner, partner = np.concatenate(found, axis=1)
-        a, b = owner % size, partner % size
+        a, b = _word_of(owner), _word_of(partner)
         combined, inverse = np.unique(
-            np.minimum(a, b) * size + np.maximum(a, b), return_inverse=True
+            _keys_of(np.minimum(a, b), np.maximum(a, b)), return_inverse=True
         )
-        a, b = combined // size, combined % size
+        a, b = _pair_of(combined), _word_of(combined)
         similarity = spelling_similarity(
             [self.words[code] for code in a.tolist()],
             [self.words[code] for code in b.tolist()],
@@ -443,7 +446,7 @@ class _Words:
 
     def _weights(self, near: _Matches) -> tuple[Floats, Floats]:
         """Return the weights of matched words: a misspelling weighs what the known word weighs."""
-        left, right = near.left % self.size, near.right % self.size
+        left, right = _word_of(near.left), _word_of(near.right)
         known = self._are_known(left, right)
         return (
             self.weight[np.where(known[1] & ~known[0], right, left)],
@@ -452,10 +455,10 @@ class _Words:
 
     def _rarest(self, keys: Integers) -> Integers:
         """Keep the rarest words of each text, so that long texts cost no more than short ones."""
-        owner = keys // self.size
+        owner = _pair_of(keys)
         if np.bincount(owner).max(initial=0) <= MOST_SPELT:
             return keys
-        order = np.lexsort((self._by_rarity[keys % self.size], owner))
+        order = np.lexsort((self._by_rarity[_word_of(keys)], owner))
         place = np.arange(len(keys)) - np.searchsorted(owner, owner)
         return np.sort(keys[order][place < MOST_SPELT])
 
@@ -468,20 +471,20 @@ class _Words:
 
     def _heaviest(self, keys: Integers, n: int) -> Floats:
         heaviest = np.zeros(n)
-        np.maximum.at(heaviest, keys // self.size, self.weight[keys % self.size])
+        np.maximum.at(heaviest, _pair_of(keys), self.weight[_word_of(keys)])
         return heaviest
 
     def _keys(self, which: Integers) -> Integers:
-        """Return the distinct words of the text of each pair, as pair · vocabulary + word."""
+        """Return the distinct words of the text of each pair, as from `_keys_of`."""
         sizes = np.diff(self.edges)[which]
         owner = np.repeat(np.arange(len(which)), sizes)
         first = np.repeat(self.edges[which] - (np.cumsum(sizes) - sizes), sizes)
-        keys = np.sort(owner * self.size + self.codes[np.arange(len(owner)) + first])
+        keys = np.sort(_keys_of(owner, self.codes[np.arange(len(owner)) + first]))
         # Much faster than `numpy.unique`, which hashes.
         return keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
 
     def _sum(self, keys: Integers, values: Floats, n: int) -> Floats:
-        total: Any = np.bincount(keys // self.size, values[keys % self.size], minlength=n)
+        total: Any = np.bincount(_pair_of(keys), values[_word_of(keys)], minlength=n)
         return total
 
     def _turned(
@@ -493,6 +496,19 @@ class _Words:
         for row in np.flatnonzero(near).tolist():
             found[row] = sides_differ(self.texts[left[row]], self.texts[right[row]])
         return found
+
+
+def _keys_of(pairs: Integers, words: Integers) -> Integers:
+    """Return one number for the words of pairs, which sorts by pair."""
+    return (pairs << _WORD_BITS) | words
+
+
+def _pair_of(keys: Integers) -> Integers:
+    return keys >> _WORD_BITS
+
+
+def _word_of(keys: Integers) -> Integers:
+    return keys & _WORD_MASK
 
 
 def _are_among(keys: Integers, others: Integers) -> NDArray[np.bool_]:
@@ -515,15 +531,14 @@ class _Links:
         self._other = np.concatenate([second, first])[order]
         self._value = np.tile(value, 2)[order]
         self._starts = np.searchsorted(ends[order], np.arange(size + 1))
-        self._size = size
 
     def matches(self, left: Integers, right: Integers) -> _Matches:
         """Match linked words of the two texts of each pair one to one, the closest first."""
-        n_links = np.diff(self._starts)[left % self._size]
+        n_links = np.diff(self._starts)[_word_of(left)]
         owner = np.repeat(left, n_links)
-        first = np.repeat(self._starts[left % self._size] - np.cumsum(n_links) + n_links, n_links)
+        first = np.repeat(self._starts[_word_of(left)] - np.cumsum(n_links) + n_links, n_links)
         link = first + np.arange(len(owner))
-        partner = owner // self._size * self._size + self._other[link]
+        partner = _keys_of(_pair_of(owner), self._other[link])
         there = _are_among(partner, right)
         return _one_to_one(owner[there], partner[there], self._value[link[there]])
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import islice
 
-__all__ = ["comparable_tokens"]
+__all__ = ["comparable_tokens", "each_comparable_tokens"]
 
 NEGATION = "!not"
 """Token of every negation."""
@@ -184,6 +185,17 @@ _LETTERS_ALONE = {code: " " for code in range(128) if not chr(code).isalnum()}
 
 _CHANGED = {*_SPLIT, *_WORD_NUMBERS, *_LONG_UNITS, *_FORMS}
 """Words that become other tokens in a text without digits. Others do so after a number only."""
+_NOT_KEPT = {*_CHANGED, *_UNITS, *_POWERS, "percent"}
+
+_HARD = "\0"
+"""Stands for a character that may be part of a token, but is no letter."""
+_SIMPLE = {
+    **_LETTERS_ALONE,
+    **{ord(mark): None for mark in "'`"},
+    **{ord(sign): _HARD for sign in "0123456789+#$%&./\0"},
+    ord("\n"): "\n",
+}
+_BLOCK_TEXTS = 4096
 
 
 def negated_words() -> list[tuple[str, str]]:
@@ -268,10 +280,31 @@ def comparable_tokens(text: str) -> list[str]:
         found = _TOKEN.findall(plain)
     if is_plain and _CHANGED.isdisjoint(found):
         return found
+    return _comparable(found, has_digits)
+
+
+def each_comparable_tokens(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the result of `comparable_tokens` for each text, in less time if they are English."""
+    stream = iter(texts)
+    while block := list(islice(stream, _BLOCK_TEXTS)):
+        lines = [text if text.isascii() and "\n" not in text else _HARD for text in block]
+        lines = "\n".join(lines).lower().translate(_SIMPLE).split("\n")
+        for text, line in zip(block, lines, strict=True):
+            if _HARD in line:
+                yield comparable_tokens(text)
+                continue
+            words = line.split()
+            yield words if _CHANGED.isdisjoint(words) else _comparable(words, False)
+
+
+def _comparable(found: list[str], has_digits: bool) -> list[str]:
+    """Return the tokens of the words of a text."""
     tokens: list[str] = []
     for token in found:
         if has_digits and (token[0].isdigit() or (token[0] == "-" and len(token) > 1)):
             tokens += _number_tokens(token)
+        elif token not in _NOT_KEPT and token.isascii():
+            tokens.append(token)
         elif token == "percent" and tokens and tokens[-1][0] == "#":
             tokens[-1] += "%"
         elif token in _SPLIT:
@@ -284,7 +317,7 @@ def comparable_tokens(text: str) -> list[str]:
             tokens.append(_WORD_NUMBERS[token])
         elif token in _LONG_UNITS:
             tokens.append(_LONG_UNITS[token])
-        elif token.isascii() or _IDEOGRAPHS.search(token) is None:
+        elif _IDEOGRAPHS.search(token) is None:
             tokens.append(_FORMS.get(token, token))
         else:
             tokens += list(token)

@@ -114,7 +114,7 @@ class WordRarity:
         self.n_texts = 0
         for tokens in texts:
             # In the order of the text, so that sums over words are equal in every process.
-            self.counts.update(dict.fromkeys(tokens, 1))
+            self.counts.update(dict.fromkeys(tokens).keys())
             self.n_texts += 1
 
     @classmethod

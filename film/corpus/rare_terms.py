@@ -38,8 +38,8 @@ class SparseSearch:
     rows : ndarray of intp, shape (m,), default=None
         Rows of `points` to search; None means all.
     most : int, default=None
-        Products of terms per query. The rarest terms of the query, as many as have at most this
-        many points together, choose 4 k points, which are then compared in all terms. If its rarest
+        Products of terms per query. Rare and heavy terms of the query, as many as have at most this
+        many points together, choose 4 k points, which are then compared in all terms. If the first
         term has more points, those where it weighs most are taken. None compares all points.
 
     Notes
@@ -98,15 +98,18 @@ class SparseSearch:
         """Return rows, points and cosines of the k nearest points, sorted by row and rank."""
         if self._most is None:
             return _ranked(*_largest(queries @ self._by_term, k), k)
-        found = _largest(self._rarest(queries, self._most) @ self._by_term, WIDER * k)
+        found = _largest(self._most_telling(queries, self._most) @ self._by_term, WIDER * k)
         row, point, _ = _ranked(*found, WIDER * k)
         return _ranked(row, point, _products(queries, row, self._points[point]), k)
 
-    def _rarest(self, queries: Points, most: int) -> Points:
-        """Keep the rarest terms of each query, which have at most this many points together."""
+    def _most_telling(self, queries: Points, most: int) -> Points:
+        """Keep the terms of each query that add most per product, of at most this many points.
+
+        A term adds about its squared weight to the cosine with each of its points.
+        """
         counts = self._n_with[queries.indices].astype(np.int64)
         owner = np.repeat(np.arange(queries.shape[0]), np.diff(queries.indptr))
-        order = np.lexsort((counts, owner))
+        order = np.lexsort((counts / queries.data.astype(np.float64) ** 2, owner))
         total = np.append(0, np.cumsum(counts[order]))
         fits = total[1:] - total[queries.indptr[owner]] <= most
         return _entries(queries, order[fits], fits)

@@ -104,6 +104,12 @@ def test_02_words_and_symbols(text, expected):
     assert words_and_symbols(text) == expected
 
 
+@pytest.mark.parametrize("code", range(128))
+def test_02_ascii_characters_are_read_alike_beside_other_letters(code):
+    for text in (f"a{chr(code)}b", f"{chr(code)}5", f"a {chr(code)}{chr(code)}", f"-{chr(code)}"):
+        assert words_and_symbols(f"é {text}") == f"é {words_and_symbols(text)}".strip()
+
+
 def test_02_words_that_no_text_of_the_corpus_has_are_a_difference():
     finder = DuplicateFinder().fit(["tea cup", "milk jug", "stone"])
     known, unknown = (finder.query(text, k=1).scores[0] for text in ("tea cup", "tea cup zebra"))

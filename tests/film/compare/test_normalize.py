@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from film.compare import comparable_tokens
+from film.compare import comparable_tokens, each_comparable_tokens, normalize
 
 SAME = [
     ("the café", "The cafe"),
@@ -134,6 +134,18 @@ def test_other_things_have_other_tokens(one, other):
 )
 def test_tokens(text, expected):
     assert comparable_tokens(text) == expected
+
+
+def test_many_texts_have_the_tokens_of_each_alone(monkeypatch):
+    texts = [text for pair in SAME + DIFFERENT for text in pair]
+    letters = "aA bB'`.,-+#$%&/0129 \n\t\0\x1c_ é"
+    rng = random.Random(0)
+    texts += ["".join(rng.choices(letters, k=12)) for _ in range(2000)]
+    words = "not don't without two hundred percent g oz mile miles women grey ltd tea".split()
+    texts += [" ".join(rng.choices(words, k=5)) for _ in range(500)]
+    monkeypatch.setattr(normalize, "_BLOCK_TEXTS", 1000)
+    assert list(each_comparable_tokens(texts)) == [comparable_tokens(text) for text in texts]
+    assert list(each_comparable_tokens([])) == []
 
 
 NUMBERS = """

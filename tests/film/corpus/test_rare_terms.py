@@ -66,3 +66,9 @@ def test_equal_cosines_come_in_the_order_of_points_and_nothing_shared_is_no_neig
         position, cosine = SparseSearch(points, most=most)(points, 3)
         assert position.tolist() == [[0, -1, -1], *[[1, 2, 3]] * 3]
         assert cosine[1].tolist() == [1, 1, 1]
+
+
+def test_a_heavy_term_comes_before_a_light_one_of_somewhat_fewer_points():
+    rows = np.array([[0.9, 0.4, 0], [0.9, 0, 0.4], [0.9, 0, 0.4], [0, 0.4, 0.9]], dtype=np.float32)
+    position, _ = SparseSearch(sp.csr_array(rows), most=3)(sp.csr_array(rows[:1]), 3)
+    assert position.tolist() == [[0, 1, 2]]
