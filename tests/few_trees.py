@@ -21,5 +21,5 @@ def forests_of(n_trees, n_record_trees):
 @pytest.fixture(autouse=True, scope="module")
 def few_trees():
     """Fit smaller forests in all tests of a folder whose conftest imports this."""
-    with forests_of(30, 30):
+    with forests_of(12, 12):
         yield

@@ -19,6 +19,7 @@ from tests.estimators.test_laws import (
     LAWS,
     NEEDS_TORCH,
     _folders_of_models,
+    _save_static_model,
     assert_equal,
     fitted_once,
     laws,
@@ -55,6 +56,7 @@ def test_threads_get_what_each_would_get_alone(law):
 
 
 def test_processes_get_what_each_would_get_alone():
+    _save_static_model()
     asked = [law for name, law in LAWS.items() if not name.startswith(NEEDS_TORCH)]
     alone = [shown(law, fitted_once(law), batches(law)[0]) for law in asked]
     jobs = [delayed(shown)(law, fitted_once(law), batches(law)[0]) for law in asked]

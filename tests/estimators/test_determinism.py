@@ -25,23 +25,23 @@ from estimators.pairs.stack import final_model
 from film.datasets import make_question_pairs
 from film.pairs import neighbour_ranks
 
-final_model.N_TREES = 30
+final_model.N_TREES = 12
 warnings.simplefilter("ignore")
-data = make_question_pairs(150, random_state=0)
+data = make_question_pairs(80, random_state=0)
 texts = sorted({*data.pairs.flat})
 groups = np.arange(len(texts)) % 12
 X = TfidfVectorizer().fit_transform(texts)
-eigen = FILM(d=60, rank=60, tol=1e-5, max_iter=500, random_state=0).fit(X, groups)
+eigen = FILM(d=30, rank=30, tol=1e-5, max_iter=500, random_state=0).fit(X, groups)
 cayley = FILM(d=4, rank=20, solver="cayley", random_state=0).fit(X, groups)
 numbers = {
     "eigen": (lambda seen: seen @ seen.T)(eigen.transform(X)[:60]),
-    "objective of eigen": FILM(d=8, rank=60, random_state=0).fit(X, groups).objective_,
+    "objective of eigen": FILM(d=12, rank=20, random_state=0).fit(X, groups).objective_,
     "cayley": cayley.components_,
     "objective of cayley": cayley.objective_,
     "batches": MiniBatchFILM(d=4, rank=20, max_iter=3, random_state=0).fit(X, groups).components_,
-    "stack": fast_duplicates(d=6, rank=30, cv=2).fit(data.pairs, data.y).predict_proba(data.pairs),
-    "few": few_label_duplicates(data.pairs, rank=20, cv=2).fit(data.pairs[:60], data.y[:60])
-        .predict_proba(data.pairs[60:]),
+    "stack": fast_duplicates(d=20, rank=30, cv=2).fit(data.pairs, data.y).predict_proba(data.pairs),
+    "few": few_label_duplicates(data.pairs, rank=20, cv=2).fit(data.pairs[:50], data.y[:50])
+        .predict_proba(data.pairs[50:]),
     "words": WordDifferences().fit_transform(data.pairs).toarray(),
 }
 space = make_pipeline(TfidfVectorizer(), FILM(d=30, rank=30, tol=1e-4, random_state=0))

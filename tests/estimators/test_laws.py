@@ -145,7 +145,7 @@ def _kinds() -> dict[str, Kind]:
 
 KINDS = _kinds()
 TEXTS = ("pairs", "labelled", "scored", "labelled texts", "texts", "grouped", "corpus", "documents")
-SPACE = make_pipeline(TfidfVectorizer(), FILM(d=4, rank=12, random_state=0))
+SPACE = make_pipeline(TfidfVectorizer(), FILM(d=10, rank=12, random_state=0))
 CPU: dict[str, Any] = {"model": TINY, "device": "cpu", "max_length": 32}
 TRAINS = CPU | {"epochs": 1, "train_batch_size": 2, "learning_rate": 1e-3, "random_state": 0}
 CONTEXTS = {

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::estimators.UnfamiliarTextsWarni
 
 DATA = make_question_pairs(3000, random_state=0)
 PAIRS, Y = np.asarray(DATA.pairs, dtype=object), np.asarray(DATA.y)
-SMALL = {"d": 20, "rank": 50, "cv": 2}
+SMALL = {"d": 40, "rank": 50, "cv": 2}
 ODD_TEXTS = ["😀😡", "∑ → ∞", "zyx wvu tsr", "你好", "कीमत", "", "   ", "?!", "-5", "a" * 3000]
 
 

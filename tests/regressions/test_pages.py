@@ -49,7 +49,7 @@ def embedder():
 
 @pytest.fixture(scope="module")
 def classifier():
-    return fast_duplicates(d=8, rank=25, cv=2).fit(DATA.pairs, DATA.y)
+    return fast_duplicates(d=16, rank=25, cv=2).fit(DATA.pairs, DATA.y)
 
 
 @pytest.fixture(scope="module")

@@ -79,7 +79,7 @@ quiet = pytest.mark.filterwarnings("ignore:rank=.* were reduced:UserWarning")
 @quiet
 def test_13_classes_are_found_by_name_where_modules_moved(tmp_path, monkeypatch):
     path = tmp_path / "model.film"
-    model = fast_duplicates(d=5, rank=20, cv=2).fit(DATA.pairs, DATA.y)
+    model = fast_duplicates(d=12, rank=20, cv=2).fit(DATA.pairs, DATA.y)
     save_model(model, path)
     edit_schema(path, lambda text: text
                 .replace(b"estimators.pairs.stack.members", b"estimators.gone")

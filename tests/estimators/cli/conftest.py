@@ -31,7 +31,7 @@ def shelf(tmp_path_factory):
     texts += [["c1", "Same text, twice", 0], ["c2", "SAME text,  twice", 1], ["e", "", 2]]
     write_csv(folder / "texts.csv", ["id", "text", "area"], texts)
     small = ["--rank", 30, "--folds", 2]
-    with forests_of(30, 30):
+    with forests_of(12, 12):
         trained = run("train", folder / "train.csv", "--model", folder / "model.skops", *small)
     assert trained.code == 0, trained.err
     (folder / "train.err").write_text(trained.err, encoding="utf-8")

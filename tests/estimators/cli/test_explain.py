@@ -3,7 +3,6 @@ import re
 
 from estimators import load_model
 from estimators.cli.commands import explain as command
-from estimators.cli.commands.explain import BLOCK
 from estimators.cli.tables import read_table
 from tests.estimators.cli.commands import refused, run, write_csv
 
@@ -17,13 +16,16 @@ def test_a_pair_of_the_command_line(shelf):
     assert ran.out == f"{verdict}\n"
 
 
-def test_a_table_as_records(shelf):
-    ran = run("explain", shelf / "dev.csv", "-m", shelf / "model.skops", "-f", "jsonl")
-    table = read_table(shelf / "dev.csv")
+def test_a_table_as_records(shelf, tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "BLOCK", 4)
+    rows = (shelf / "dev.csv").read_text("utf-8").splitlines(True)[:7]
+    path = tmp_path / "few.csv"
+    path.write_text("".join(rows), "utf-8")
+    ran = run("explain", path, "-m", shelf / "model.skops", "-f", "jsonl")
+    table = read_table(path)
     pairs = list(zip(table.column("question1"), table.column("question2"), strict=True))
     model = load_model(shelf / "model.skops")
-    blocks = [pairs[start : start + BLOCK] for start in range(0, len(pairs), BLOCK)]
-    verdicts = [verdict for block in blocks for verdict in model.explain(block)]
+    verdicts = [*model.explain(pairs[:4]), *model.explain(pairs[4:])]
     assert ran.records == [json.loads(json.dumps(verdict.to_dict())) for verdict in verdicts]
 
 
@@ -57,15 +59,17 @@ def test_what_does_not_fit_together(shelf, tmp_path):
 
 def test_a_page_holds_the_first_pairs_and_says_so(shelf, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "PAGE_PAIRS", 3)
-    table = ["explain", shelf / "dev.csv", "-m", shelf / "model.skops"]
+    rows = (shelf / "dev.csv").read_text("utf-8").splitlines(True)[:9]
+    (tmp_path / "few.csv").write_text("".join(rows), "utf-8")
+    table = ["explain", tmp_path / "few.csv", "-m", shelf / "model.skops"]
     alone, page, out = (tmp_path / name for name in ("alone.html", "page.html", "all.jsonl"))
     ran = run(*table, "--html", alone)
-    assert "the first 3 of 60 pairs explained" in ran.err
+    assert "the first 3 of 8 pairs explained" in ran.err
     assert run(*table, "--html", page, "--out", out).code == 0
     for path in (alone, page):
         (data,) = re.findall(r"<script[^>]*json[^>]*>(.*?)</script>", path.read_text("utf-8"), re.S)
         assert len(json.loads(data)["pairs"]) == 3
-    assert len(out.read_text("utf-8").splitlines()) == 60
+    assert len(out.read_text("utf-8").splitlines()) == 8
 
 
 def test_without_a_model_general_scores_are_explained(tmp_path):

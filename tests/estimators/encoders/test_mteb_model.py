@@ -90,7 +90,7 @@ def test_a_similarity_is_judged_by_itself(tiny_model):
 @pytest.mark.slow
 def test_a_classifier_is_judged_by_its_probabilities():
     data: Any = make_question_pairs(260, random_state=0)
-    model = fast_duplicates(d=10, rank=30, cv=2).fit(data.pairs[:200], data.y[:200])
+    model = fast_duplicates(d=20, rank=30, cv=2).fit(data.pairs[:200], data.y[:200])
     pairs, labels = data.pairs[200:], data.y[200:].tolist()
     task = task_of("PairClassification", pairs, "labels", labels, "max_ap")
     found = scores_of(MTEBModel(model), task)

@@ -294,7 +294,7 @@ def test_similarities_are_drawn_where_there_is_no_probability():
 
 def test_a_fitted_rule_is_drawn():
     data = make_question_pairs(150, random_state=0)
-    embedder = make_pipeline(CountVectorizer(), FILM(d=5, rank=20, random_state=0))
+    embedder = make_pipeline(CountVectorizer(), FILM(d=12, rank=20, random_state=0))
     knn = PairwiseKNNClassifier(embedder, k=3, cv=2).fit(data.pairs, data.y)
     display = KCurveDisplay.from_estimator(knn, data.pairs, data.y, range(1, 8))
     rates = knn.k_curve(data.pairs, data.y, range(1, 8))

@@ -56,7 +56,7 @@ def test_tokens_share_the_cosine_out(cpu, rest):
     steps = {
         "": [],
         "svd": [TruncatedSVD(5, random_state=0)],
-        "film": [FILM(4, rank=16, random_state=0)],
+        "film": [FILM(12, rank=16, random_state=0)],
         "normalizer": [Normalizer(), TruncatedSVD(5, random_state=0), Normalizer()],
     }[rest]
     embedder = make_pipeline(encoder, *steps).fit(texts, triplets if rest == "film" else None)
@@ -102,9 +102,9 @@ def model(cpu):
     )
     members = [
         ("words", make_pipeline(WordDifferences(), LogisticRegression())),
-        ("tfidf", make_pipeline(TfidfVectorizer(), FILM(4, rank=16, random_state=0))),
+        ("tfidf", make_pipeline(TfidfVectorizer(), FILM(12, rank=16, random_state=0))),
         ("cosine", SentenceEncoder(**cpu)),
-        ("film", make_pipeline(SentenceEncoder(**cpu), FILM(4, rank=16, random_state=0))),
+        ("film", make_pipeline(SentenceEncoder(**cpu), FILM(12, rank=16, random_state=0))),
         ("rcmd", trained),
         ("matching", FrozenEstimator(TokenMatchingRegressor(**cpu).fit(PAIRS))),
     ]

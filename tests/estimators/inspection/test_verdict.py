@@ -69,7 +69,7 @@ def stack(*members, **params):
 @pytest.fixture(scope="module")
 def fitted():
     linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.05, max_iter=1000))
-    model = fast_duplicates(d=8, rank=25, cv=2, prior=0.2, final_estimator=linear)
+    model = fast_duplicates(d=16, rank=25, cv=2, prior=0.2, final_estimator=linear)
     model.fit(PAIRS, Y)._general.share = 0.1
     return model
 

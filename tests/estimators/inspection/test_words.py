@@ -52,7 +52,7 @@ def analysed_by(analyzer: Any):
 
 
 def film(**options):
-    return FILM(d=5, rank=20, random_state=0, **options)
+    return FILM(d=12, rank=20, random_state=0, **options)
 
 
 EMBEDDERS: dict[str, Any] = {
@@ -336,8 +336,8 @@ def test_bad_arguments_are_named(fitted):
         explain_words(fitted("tfidf"), [("a", None)])
     with pytest.raises(TypeError, match="no learned map"):
         words_of_dimension(fitted("tfidf"), 0)
-    with pytest.raises(ValueError, match="dimension=5 must be below 5"):
-        words_of_dimension(fitted("film"), 5)
+    with pytest.raises(ValueError, match="dimension=12 must be below 12"):
+        words_of_dimension(fitted("film"), 12)
     with pytest.raises(ValueError, match="dimension=-1"):
         words_of_dimension(fitted("film"), -1)
     with pytest.raises(ValueError, match="n=0"):

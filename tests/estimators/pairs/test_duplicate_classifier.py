@@ -117,7 +117,7 @@ class Both(FirstText):
         return np.zeros(len(pairs))
 
 
-def film(d=6, rank=25, **options):
+def film(d=16, rank=25, **options):
     steps = [("tfidf", TfidfVectorizer()), ("film", FILM(d, rank=rank, random_state=0, **options))]
     return Pipeline(steps)
 
@@ -134,12 +134,12 @@ def cheap(member=None, **params):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return fast_duplicates(d=8, rank=25, cv=3).fit(PAIRS, Y)
+    return fast_duplicates(d=16, rank=25, cv=3).fit(PAIRS, Y)
 
 
 @pytest.fixture(scope="module")
 def collected():
-    return fast_duplicates(d=8, rank=25, cv=2, corpus=[*NEW.flat, *ODD.flat]).fit(PAIRS, Y)
+    return fast_duplicates(d=16, rank=25, cv=2, corpus=[*NEW.flat, *ODD.flat]).fit(PAIRS, Y)
 
 
 class ByHand(TextsByHand):
@@ -433,15 +433,15 @@ def test_parameters_are_nested_and_members_replaced_by_name():
 def test_search_over_nested_parameters():
     pairs, y = PAIRS[:100], Y[:100]
     model = cheap(film(), cv=2)
-    grid = {"one__film__d": [1, 6], "prior": [None, 0.01]}
+    grid = {"one__film__d": [12, 16], "prior": [None, 0.01]}
     folds = DisjointPairsKFold(2, random_state=1)
     search = GridSearchCV(model, grid, cv=folds, scoring="neg_log_loss").fit(pairs, y)
     results = search.cv_results_
     at = {(p["one__film__d"], p["prior"]): i for i, p in enumerate(results["params"])}
     for split, (train, test) in enumerate(folds.split(pairs, y)):
-        alone = cheap(film(d=1), cv=2, prior=0.01).fit(pairs[train], y[train])
+        alone = cheap(film(d=12), cv=2, prior=0.01).fit(pairs[train], y[train])
         wanted = -log_loss(y[test], alone.predict_proba(pairs[test]))
-        assert results[f"split{split}_test_score"][at[1, 0.01]] == pytest.approx(wanted, abs=1e-12)
+        assert results[f"split{split}_test_score"][at[12, 0.01]] == pytest.approx(wanted, abs=1e-12)
     assert search.best_params_["prior"] is None
     assert len(np.unique(results["mean_test_score"])) == 4
     best = search.best_estimator_.members_[0][1]

@@ -56,7 +56,7 @@ def test_members_give_what_the_same_vectors_of_an_estimator_give():
 
 def test_members_that_begin_with_the_same_object_share_its_vectors():
     given = Foreign()
-    members = [("cosine", given), ("film", make_pipeline(AnyEncoder(given), FILM(4, rank=20)))]
+    members = [("cosine", given), ("film", make_pipeline(AnyEncoder(given), FILM(12, rank=20)))]
     model = DuplicateClassifier(members, cv=2).fit(DATA.pairs, DATA.y)
     # All texts of both members, those of near copies, and those by which the general formula
     # centres cosines; each load tries one text.
@@ -78,7 +78,7 @@ def test_parameters_of_such_members_go_in_and_out():
 
 def test_a_frozen_sparse_encoder_before_film():
     words = FrozenEstimator(TfidfVectorizer().fit(DATA.pairs.ravel()))
-    member = make_pipeline(AnyEncoder(words), FILM(4, rank=20, random_state=0))
+    member = make_pipeline(AnyEncoder(words), FILM(12, rank=20, random_state=0))
     model = DuplicateClassifier([("film", member)], cv=2).fit(DATA.pairs, DATA.y)
     assert model.predict_proba(DATA.pairs).shape == (len(DATA.pairs), 2)
     with pytest.raises(TypeError, match="embedder gives sparse vectors; end it with a step"):

@@ -68,7 +68,7 @@ def ended(bar):
 
 @pytest.mark.parametrize(("cv", "n_refits"), [(2, 4), (3, 3)])
 def test_bars_of_a_stack_end_at_their_totals_and_name_what_is_fitted(bars, cv, n_refits):
-    film = make_pipeline(TfidfVectorizer(), FILM(4, rank=10, random_state=0))
+    film = make_pipeline(TfidfVectorizer(), FILM(8, rank=10, random_state=0))
     members = [("film", film), ("length", Length())]
     model = DuplicateClassifier(members, features=None, cv=cv, verbose=1).fit(PAIRS, Y)
     whole, *own = bars

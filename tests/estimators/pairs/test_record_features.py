@@ -134,7 +134,7 @@ def test_records_are_told_apart_by_columns(model: Any):
     assert model.columns_ == COLUMNS
     p = model.predict_proba(TEST)[:, 1]
     assert f1_score(TRUTH, p > 0.5) > 0.95
-    joined = fast_duplicates(d=20, rank=50, cv=3)
+    joined = fast_duplicates(d=40, rank=50, cv=3)
     sides = [TRAIN[TRAIN.columns[4 * n : 4 * n + 4]].agg(" ".join, axis=1) for n in (0, 1)]
     test = [TEST[TEST.columns[4 * n : 4 * n + 4]].agg(" ".join, axis=1) for n in (0, 1)]
     joined.fit(list(zip(*sides, strict=True)), Y)
@@ -159,7 +159,7 @@ def test_other_columns_raise_an_error(model: Any):
         model.predict_proba(TEST.drop(columns=["left_seen", "right_seen"]))
     with pytest.raises(ValueError, match="is no record of 4 columns"):
         model.predict_proba([("a", "b")])
-    texts = fast_duplicates(d=20, rank=50, cv=2)
+    texts = fast_duplicates(d=40, rank=50, cv=2)
     texts.fit(record_pairs(TRAIN).texts().tolist(), Y)
     with pytest.raises(ValueError, match="fitted to pairs of texts, but these are records"):
         texts.predict(TEST)
@@ -198,7 +198,7 @@ def test_cross_validation_and_weights_take_records(model: Any):
 
 
 def test_text_members_can_be_stacked_with_columns():
-    stacked = fast_duplicates(d=20, rank=50, cv=2).fit(TRAIN, Y)
+    stacked = fast_duplicates(d=40, rank=50, cv=2).fit(TRAIN, Y)
     assert isinstance(stacked.features_, RecordFeatures)
     assert f1_score(TRUTH, stacked.predict(TEST)) > 0.9
 

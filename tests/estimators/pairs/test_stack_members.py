@@ -46,7 +46,7 @@ NEW = np.asarray(DATA.pairs, dtype=object)[120:]
 
 
 def film():
-    return make_pipeline(TfidfVectorizer(), FILM(4, rank=20, random_state=0))
+    return make_pipeline(TfidfVectorizer(), FILM(12, rank=20, random_state=0))
 
 
 class Logged(ClassifierMixin, BaseEstimator):
@@ -347,7 +347,7 @@ def test_an_encoder_that_changed_since_the_kept_fits_is_named(tmp_path):
     pytest.importorskip("transformers", reason="needs the extra neural")
     place, kept, log = tmp_path / "encoder", str(tmp_path / "kept"), tmp_path / "log"
     make_tiny_model(place, seed=0)
-    vectors = make_pipeline(SentenceEncoder(place, max_length=16), FILM(4, rank=8, random_state=0))
+    vectors = make_pipeline(SentenceEncoder(place, max_length=16), FILM(6, rank=8, random_state=0))
     members = [("vectors", vectors), ("rare", Logged(str(log), fails_at=1))]
     model = DuplicateClassifier(members, features=None, cv=2, memory=kept)
     with pytest.raises(ValueError, match="no convergence"):
@@ -410,7 +410,7 @@ def neural(tiny_model):
     )
     members = [
         ("cosine", SentenceEncoder(**cpu)),
-        ("film", make_pipeline(SentenceEncoder(**cpu), FILM(4, rank=16, random_state=0))),
+        ("film", make_pipeline(SentenceEncoder(**cpu), FILM(12, rank=16, random_state=0))),
         ("rcmd", trained),
         ("untrained", RCMDRegressor(**cpu)),
         ("matching", TokenMatchingRegressor(**cpu)),
@@ -446,7 +446,7 @@ def test_neural_members_share_one_encoder_and_are_kept(neural, tmp_path, monkeyp
 
 def test_pipelines_on_shared_vectors_are_those_of_scikit_learn(tiny_model):
     cpu = {"model": str(tiny_model), "device": "cpu", "max_length": 32}
-    embedder = make_pipeline(SentenceEncoder(**cpu), FILM(4, rank=16, random_state=0))
+    embedder = make_pipeline(SentenceEncoder(**cpu), FILM(12, rank=16, random_state=0))
     model = DuplicateClassifier([("film", embedder)], features=None, cv=2).fit(PAIRS, Y)
     fitted = model.members_[0][1]
     first, second = (fitted.transform(side) for side in NEW.T)

@@ -48,7 +48,7 @@ def saved(tmp_path_factory):
     trains = cpu | {"epochs": 0.2, "train_batch_size": 16, "random_state": 0}
     members = [
         ("cosine", SentenceEncoder(**cpu)),
-        ("film", make_pipeline(SentenceEncoder(**cpu), FILM(4, rank=16, random_state=0))),
+        ("film", make_pipeline(SentenceEncoder(**cpu), FILM(12, rank=16, random_state=0))),
         ("rcmd", RCMDRegressor(objective="binary", **trains)),
         ("cross", CrossEncoderRegressor(objective="binary", train_max_length=32, **trains)),
         ("matching", TokenMatchingRegressor(**cpu)),
