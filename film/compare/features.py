@@ -58,6 +58,8 @@ MUCH_RARER = 20
 """How many times as frequent as its misspelling a word is, if the misspelling is a word too."""
 SHORT = 3
 """Letters of words that misspellings often are by chance."""
+MOST_MORE = 2
+"""Words that one sentence has more than another, up to which their words have places in common."""
 NEARLY_ALL = 0.85
 """Coverage of the longer text from which on the order of words is compared."""
 
@@ -81,9 +83,11 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
         The columns of `PAIR_FEATURES`, symmetric in the two texts. Words are matched one to one:
         equal ones, then those of similar spelling (`spelling_similarity`) among the 50 rarest
         others of each text; numbers and codes (letters with digits, single letters) only if they
-        are equal. In sentences with as many words, a misspelling is also matched to the word in its
-        place: if it is no word, up to half of the letters may differ from a known word; one letter
-        if it is a word 20 times as rare, in the place of a stop word or of at most three letters.
+        are equal. In sentences with at most two words more, a misspelling is also matched to the
+        word in its place from the first or the last word on. It is no word, and in one text, or 20
+        times as rare: up to half of the letters may differ from a known word, and a third from a
+        rare one, or from one of four letters that is not 20 times as frequent. If it is a word 20
+        times as rare, in the place of a stop word or of at most three letters, one letter may.
         *Coverage* is the weight of matched words over that of all words of the heavier
         or the lighter text; *coverage apart* is that of the heavier one without numbers, codes,
         units and opposites that differ. *Replaced* is the lower of the two unmatched weights, over
@@ -319,15 +323,23 @@ class _Words:
     def _misspelt(self, left: Integers, right: Integers) -> _Matches:
         """Match words with their misspellings in the same places of the other texts.
 
-        Only sentences (texts with stop words) with as many words, some of them equal, have places
-        in common: in records, another name is in the place of a name.
+        Only sentences (texts with stop words) with about as many words, some of them equal, have
+        places in common: in records, another name is in the place of a name.
         """
-        sizes = np.diff(self.edges)
-        rows = np.flatnonzero(sizes[left] == sizes[right])
-        n = sizes[left[rows]]
+        sizes = [np.diff(self.edges)[side] for side in (left, right)]
+        n_more = np.abs(sizes[0] - sizes[1])
+        rows = np.flatnonzero(n_more <= MOST_MORE)
+        # Counted from the first word on, and from the last one if it has another place.
+        again = rows[n_more[rows] > 0]
+        from_last = np.arange(len(rows) + len(again)) >= len(rows)
+        rows = np.append(rows, again)
+        n = np.minimum(*sizes)[rows]
         row = np.repeat(rows, n)
         place = np.arange(len(row)) - np.repeat(np.cumsum(n) - n, n)
-        a, b = (self.codes[self.edges[side[row]] + place] for side in (left, right))
+        a, b = (
+            self.codes[self.edges[side[row]] + place + np.repeat(from_last * (size[rows] - n), n)]
+            for side, size in zip((left, right), sizes, strict=True)
+        )
         equal, stop = a == b, self.is_stop_word[a] | self.is_stop_word[b]
         is_sentence = np.logical_and(
             *(np.bincount(row, is_any, len(left)) for is_any in (equal, stop))
@@ -350,7 +362,13 @@ class _Words:
         edits = cpdist(first, second, scorer=DamerauLevenshtein.distance, dtype=np.int32)
         longer = np.array(list(map(max, map(len, first), map(len, second))), dtype=np.intp)
         owner = np.array(pair, dtype=np.intp)
-        near = edits <= np.where(is_no_word[owner], longer // 2, 1)
+        # Short names such as "jira" are as close to another word, so it has to be frequent.
+        fewer, more = np.sort([self.count[a], self.count[b]], axis=0)
+        is_frequent = self.is_stop_word[a] | self.is_stop_word[b] | (MUCH_RARER * fewer < more)
+        is_known = np.logical_or(*self._are_known(a, b))
+        is_sure = (is_known & is_frequent)[owner] | (is_known[owner] & (longer > SHORT + 1))
+        most = np.where(is_sure, longer // 2, longer // 3)
+        near = edits <= np.where(is_no_word[owner], most, 1)
         value = np.zeros(len(a))
         np.maximum.at(value, owner[near], 1 - 0.03 * edits[near])
         value[self._mean_opposites(a, b, value > 0)] = 0
@@ -365,8 +383,10 @@ class _Words:
         is_slip |= (self.length[other] < self.length[word]) & (self.length[other] <= SHORT)
         is_slip &= MUCH_RARER * self.count[other] < self.count[word]
         known = self._are_known(word, other)
-        is_no_word = ~known[1] & ~self.is_real[other]
-        return np.stack([known[0] & self.is_real[word] & is_no_word, is_slip])
+        # A new name is in several texts, written alike.
+        is_once = (self.count[other] <= 1) | (MUCH_RARER * self.count[other] < self.count[word])
+        is_no_word = ~known[1] & ~self.is_real[other] & is_once
+        return np.stack([self.is_real[word] & is_no_word, is_slip])
 
     def _mean_opposites(
         self, a: Integers, b: Integers, asked: NDArray[np.bool_]

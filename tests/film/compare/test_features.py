@@ -1,7 +1,6 @@
 """Features of pairs of texts, by sets of words and by example."""
 
 import itertools
-import operator
 import random
 
 import numpy as np
@@ -109,9 +108,11 @@ def misspellings_in_place(one, other, rarity):
     """Similarity of words that may be misspellings by their place."""
     found = {}
     stop = {word for word in (*one, *other) if word in ("a", "i") or is_stop_word(word)}
-    if len(one) != len(other) or not stop or not any(map(operator.eq, one, other)):
+    pairs = [*zip(one, other, strict=False), *zip(one[::-1], other[::-1], strict=False)]
+    is_sentence = any(stop.intersection(pair) for pair in pairs)
+    if abs(len(one) - len(other)) > 2 or not is_sentence or not any(a == b for a, b in pairs):
         return found
-    for pair in zip(one, other, strict=True):
+    for pair in pairs:
         ways = list(itertools.product(*map(spellings, pair)))
         letters = [
             len(spellings(word)) > 1 or (word.isalpha() and kind_of(word) == "word")
@@ -122,14 +123,22 @@ def misspellings_in_place(one, other, rarity):
             (are_known(*pair, rarity), are_known(*pair[::-1], rarity)),
             strict=True,
         ):
-            is_no_word = known == [True, False] and rare.isalpha() and rare not in real_words()
+            n_rare, n_word = rarity.counts[rare], rarity.counts[word]
+            is_no_word = not known[1] and rare.isalpha() and rare not in real_words()
+            is_no_word &= word in real_words() or not word.isalpha()
+            is_no_word &= n_rare <= 1 or 20 * n_rare < n_word
+            is_frequent = not stop.isdisjoint(pair) or 20 * min(n_rare, n_word) < max(
+                n_rare, n_word
+            )
             is_slip = (word in stop and rare not in stop) or (
                 len(rare) <= 3 and (len(rare) if rare.isalpha() else 0) < len(word)
             )
-            is_slip &= 20 * rarity.counts[rare] < rarity.counts[word]
+            is_slip &= 20 * n_rare < n_word
             for a, b in ways:
                 edits = DamerauLevenshtein.distance(a, b)
-                most = max(len(a), len(b)) // 2 if is_no_word else int(is_slip)
+                longer = max(len(a), len(b))
+                is_sure = any(known) and (is_frequent or longer > 4)
+                most = longer // (2 if is_sure else 3) if is_no_word else int(is_slip)
                 if all(letters) and 0 < edits <= most and pair[0] != pair[1]:
                     found[pair] = max(found.get(pair, 0), 1 - 0.03 * edits)
     return found
@@ -435,9 +444,19 @@ def test_words_are_joined_that_the_table_writes_as_one(texts, expected):
         ("is zyzzqx safe", "is zyqqqxq safe", ["zyzzqx"] * 5, 0),
         # Only in its place, in a sentence, and with an equal word.
         ("why do cats eat grass", "why qxass do cats eat", [], 0),
-        ("why do cats eat grass", "do cats eat qxass", [], 0),
+        ("why do my old big cats eat grass", "do cats eat qxass", [], 0),
         ("cats eat grass", "cats eat qxass", [], 0),
         ("the grass", "why qxass", [], 0),
+        # Names that are in no list: short, or in several texts.
+        ("how do i use java on a mac", "how do i use jira on a mac", [], 0),
+        ("how do i use java on a mac", "how do i use jvaa on a mac", [], 0.97),
+        ("is the data cheap", "is the dazn cheap", [], 0),
+        ("is the data cheap", "is the dazn cheap", ["data"] * 60, 0.94),
+        ("is it grass", "is it qxass", ["qxass"], 0),
+        ("is it grass", "is it qxass", ["qxass"] + ["grass"] * 60, 0.94),
+        # A word of no known frequency, and up to a third of its letters.
+        ("is a barometer safe", "is a bbarovmetec safe", [], 0.91),
+        ("is lipitor safe", "is lisinopryl safe", [], 0),
         # A frequent misspelling, beside a far more frequent word.
         ("is it grass", "is it qxass", ["qxass"] * 5 + ["grass"] * 150, 0.94),
         ("is it grass", "is it qxass", ["qxass"] * 5 + ["grass"] * 20, 0),
@@ -467,6 +486,19 @@ def test_misspellings_are_recognised_by_their_place(one, other, table, value):
             share = row[COLUMN["coverage of the longer"]]
             assert share == pytest.approx((equal + value * own) / (equal + own))
         assert row[COLUMN["doubtful spelling"]] == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_matched"),
+    [
+        ("why do cats eat grass", "do cats eat qxass", True),
+        ("do qxass cats eat it", "do grass cats eat it now", True),
+        ("do the qxass cats eat it now today", "do grass cats eat it now", False),
+        ("why oh why do cats eat grass", "do cats eat qxass", False),
+    ],
+)
+def test_places_are_counted_from_both_ends(one, other, is_matched):
+    assert (features(one, other)["replaced"] == 0) == is_matched
 
 
 def test_a_misspelt_negation_denies():
