@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from rapidfuzz import fuzz
@@ -16,7 +16,9 @@ from film.compare import (
     agreement_levels,
     are_names,
     comparable_cell,
+    given_names_place,
     is_day_first,
+    name_difference,
     number_agreement,
     parsed,
     with_usual_words,
@@ -55,6 +57,7 @@ class ColumnEvidence:
         self._counts: list[dict[str, int]] = []
         self._day_first: list[bool] = []
         self._are_names: list[bool] = []
+        self._given_names: list[str] = []
         self.has_many_texts: list[bool] = []
         cells = cells_by_column(records)
         for place, kind in zip(self._places, kinds.values(), strict=True):
@@ -66,11 +69,17 @@ class ColumnEvidence:
             self._day_first.append(kind == "date" and is_day_first(cells[place]))
             distinct = [comparable_cell(cell, kind) for cell in dict.fromkeys(cells[place])]
             self._are_names.append(kind == "text" and are_names(distinct))
+            self._given_names.append(given_names_place(distinct) if self._are_names[-1] else "")
             self.has_many_texts.append(kind == "text" and len(distinct) > _MOST_STATES)
+        if "all" in self._given_names:
+            for number, kind in enumerate(kinds.values()):
+                if kind == "text" and not self._are_names[number]:
+                    self._given_names[number] = "none"
 
     def check_state(self) -> None:
         """Compare names as other text, if an earlier version saved this."""
         vars(self).setdefault("_are_names", [False] * len(self.kinds))
+        vars(self).setdefault("_given_names", [""] * len(self.kinds))
         vars(self).setdefault("has_many_texts", [False] * len(self.kinds))
 
     def levels(self, space: TextSpace, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
@@ -78,18 +87,47 @@ class ColumnEvidence:
 
         Texts are compared in the space of the joined texts, and by their sorted letters.
         """
+        found = np.empty((len(first), len(self.kinds)), dtype=np.intp)
+        for number, cells, pairs, pair_of in self._pairs_of_cells(first, second):
+            found[:, number] = self._of_cells(number, cells, pairs, space)[pair_of]
+        return found
+
+    def differences(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+        """Return in what names and addresses of pairs of records differ that are not the same.
+
+        Values of `film.compare.name_difference` as an object array, (n_pairs, n_columns).
+        """
+        found = np.full((len(first), len(self.kinds)), "", dtype=object)
+        words = {record: normalize_text(record).split() for record in {*first, *second}}
+        for number, cells, pairs, pair_of in self._pairs_of_cells(first, second):
+            place = self._given_names[number]
+            if not (place or self._are_names[number]):
+                continue
+            written = [comparable_cell(cell, "text") for cell in cells]
+            both = [(written[a], written[b]) for a, b in pairs.tolist()]
+            differ = np.array([name_difference(a, b, place) for a, b in both], dtype=object)
+            found[:, number] = differ[pair_of]
+            again = np.flatnonzero(found[:, number] == "name").tolist() if place else []
+            for row in again:
+                # A given name may be in another column of the other record.
+                a, b = both[int(pair_of[row])]
+                elsewhere = words[first[row]], words[second[row]]
+                found[row, number] = name_difference(a, b, place, elsewhere)
+        return found
+
+    def _pairs_of_cells(
+        self, first: Sequence[str], second: Sequence[str]
+    ) -> Iterator[tuple[int, list[str], np.ndarray, np.ndarray]]:
+        """Yield for each column its number, different cells, pairs of them, and which each has."""
         records, codes = distinct_texts(
             np.column_stack([as_texts(list(side)) for side in (first, second)])
         )
-        found = np.empty((len(codes), len(self.kinds)), dtype=np.intp)
         columns = cells_by_column(records)
         for number, place in enumerate(self._places):
             cells, cell_of = distinct_texts(as_texts(columns[place]))
             # Distinct numbers are several times faster than distinct rows.
             keys, pair_of = np.unique(cell_of[codes] @ [len(cells), 1], return_inverse=True)
-            pairs = np.column_stack(np.divmod(keys, len(cells)))
-            found[:, number] = self._of_cells(number, cells, pairs, space)[pair_of]
-        return found
+            yield number, cells, np.column_stack(np.divmod(keys, len(cells))), pair_of
 
     def _of_cells(
         self, number: int, cells: list[str], pairs: np.ndarray, space: TextSpace

@@ -82,8 +82,9 @@ class DuplicatePairs(_Table):
         "copy" if the texts are equal by `film.text.copy_key`. Without classifier and embedder,
         "spelling" if they differ in spelling or format only, or "differs in number", "code",
         "unit", "negation", "opposite", "choice" (a colour, a day) or "order", if little else
-        differs (`film.judge.pair_kinds`). With an embedder, "indistinct" if their vectors are
-        equal. Otherwise "similar".
+        differs (`film.judge.pair_kinds`). Records differ in a "name" or "number" too if columns
+        of names and addresses tell so (`film.compare.name_difference`). With an embedder,
+        "indistinct" if their vectors are equal. Otherwise "similar".
     score_name : str
         "score"; "similarity" with an embedder, or "probability" with a classifier.
     index : str

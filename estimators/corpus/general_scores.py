@@ -25,6 +25,9 @@ from film.judge import (
     uninformative_columns,
 )
 
+_APART = {"number": -2.0, "name": -4.0}
+"""Log-odds that a difference of names and addresses adds; number: of houses in one street."""
+
 
 class AgreementScores:
     """What the agreement of columns adds to general scores, learned from pairs of neighbours.
@@ -60,23 +63,33 @@ class AgreementScores:
 
     def log_odds(
         self, pairs: np.ndarray, texts: tuple[Sequence[str], Sequence[str]], general: np.ndarray
-    ) -> np.ndarray:
-        """Add the evidence of columns to log-odds; the first pairs are those to learn from."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Add the evidence of columns to log-odds; the first pairs are those to learn from.
+
+        Returns the log-odds and how names and addresses differ, (n_pairs,), "" if in no such way.
+        """
         levels = self._evidence.levels(self._space, *texts)
+        differences = self._evidence.differences(*texts)
+        apart = _of_differences(differences).sum(axis=1)
         if self.weights is None:
-            scores = np.minimum(expit(general), HIGHEST_SIMILARITY)
+            # Weights are learned with the differences: where many couples share an address, it
+            # then says little.
+            scores = np.minimum(expit(general + apart), HIGHEST_SIMILARITY)
             cells, chances, weights = chances_by_case(pairs, scores, two_tables=self._two_tables)
             one = fit_column_weights(levels, (weights @ chances)[cells])
-            both = expit(log_odds_with_columns(general, one, levels))
+            both = expit(log_odds_with_columns(general, one, levels) + apart)
             alone = separating_column_weights(levels, both, two_tables=self._two_tables)
             self.weights = alone or one
-            chances = expit(log_odds_with_columns(general, self.weights, levels))
+            chances = expit(log_odds_with_columns(general, self.weights, levels) + apart)
             names = np.array(list(self._evidence.kinds), dtype=object)
             says_nothing = uninformative_columns(levels, chances)
             # Two names at one address are two people, also if many families share addresses.
             says_nothing &= ~np.array(self._evidence.has_many_texts, dtype=bool)
             self.uninformative = tuple(names[says_nothing])
-        return log_odds_with_columns(general, self.weights, levels)
+        kinds = np.full(len(levels), "", dtype=object)
+        for what in _APART:
+            kinds[(differences == what).any(axis=1)] = f"differs in {what}"
+        return log_odds_with_columns(general, self.weights, levels) + apart, kinds
 
     def of_columns(self, first: Sequence[str], second: Sequence[str]) -> dict[str, np.ndarray]:
         """Return what each column adds to the log-odds of pairs of records."""
@@ -89,7 +102,13 @@ class AgreementScores:
         """Return the start and the effects of the general formula and of each column."""
         assert self.weights is not None
         levels = self._evidence.levels(self._space, *texts)
-        return effects_with_columns(start, general, self.weights, levels)
+        start, effects = effects_with_columns(start, general, self.weights, levels)
+        effects[:, general.shape[1] :] += _of_differences(self._evidence.differences(*texts))
+        return start, effects
+
+
+def _of_differences(differences: np.ndarray) -> np.ndarray:
+    return np.sum([effect * (differences == what) for what, effect in _APART.items()], axis=0)
 
 
 class GeneralScores:
@@ -155,14 +174,16 @@ class GeneralScores:
         """
         parts = self.parts(pairs, texts, cosines)
         odds, alone = general_log_odds(*parts, meanings), parts[0]
+        kinds = pair_kinds(alone)
         if self.columns is not None:
-            odds = self.columns.log_odds(pairs, texts, odds)
+            odds, apart = self.columns.log_odds(pairs, texts, odds)
+            kinds = np.where(apart == "", kinds, apart)
         # Which of many texts that share nothing is "nearest" is a matter of rounding.
         share_nothing = (cosines <= 0) & (alone[:, 0] <= 0)
         if meanings is not None:
             share_nothing &= meanings <= 0
         scores = np.where(share_nothing, 0.0, np.minimum(expit(odds), HIGHEST_SIMILARITY))
-        return scores, pair_kinds(alone)
+        return scores, kinds
 
     def effects(
         self,

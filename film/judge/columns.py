@@ -227,11 +227,11 @@ def uninformative_columns(levels: NDArray[np.intp], chances: Floats) -> NDArray[
     -----
     Such as the time when a row was written, or its number. The information of a column is the
     divergence sum(m log(m / u)) of its shares of levels among duplicates (m) and other pairs (u),
-    less (number of levels − 1) / (2 · number of duplicates), which chance alone gives. A column is
-    uninformative if both cells are given in half of the pairs, and it has less than 0.01 nats or
-    less than 0.5 % of the sum of all columns. None is if this sum is below 1, because then hardly
-    any pair is known to be a duplicate. Values of a column that one table leaves empty may be in
-    another column there, so such a column stays.
+    less what chance alone gives, mean and standard deviation: (k − 1 + sqrt(2 (k − 1))) / (2 d) for
+    k levels and d duplicates. A column is uninformative if both cells are given in half of the
+    pairs, and it has less than 0.01 nats or less than 0.5 % of the sum of all columns. None is if
+    this sum is below 1, because then hardly any pair is known to be a duplicate. Values of a column
+    that one table leaves empty may be in another column there, so such a column stays.
 
     Examples
     --------
@@ -247,7 +247,8 @@ def uninformative_columns(levels: NDArray[np.intp], chances: Floats) -> NDArray[
         n_duplicates = np.bincount(of_column, chances, N_LEVELS)
         some = n_pairs > 0
         others = (n_pairs - n_duplicates)[some] + 0.5
-        by_chance = (some.sum() - 1) / (2 * max(1e-9, n_duplicates.sum()))
+        free = some.sum() - 1
+        by_chance = (free + np.sqrt(2 * free)) / (2 * max(1e-9, n_duplicates.sum()))
         information[column] = entropy(n_duplicates[some] + 1e-12, others) - by_chance
     least = max(_LEAST_INFORMATION, _LEAST_SHARE * information.sum())
     is_given = (levels >= 2).mean(axis=0) >= 0.5

@@ -144,8 +144,8 @@ class _NumberOr(click.ParamType):
     "--merge-differing",
     is_flag=True,
     help=(
-        "With --keep or --golden: rows that differ in a number, code, unit, negation, opposite, "
-        "choice or order are duplicates too."
+        "With --keep or --golden: rows that differ in a name, number, code, unit, negation, "
+        "opposite, choice or order are duplicates too."
     ),
 )
 @click.option(
@@ -233,9 +233,9 @@ def duplicates(**given: Any) -> None:
     The table of pairs has the columns id1, id2, score, kind, text1 and text2. Records that are
     compared by column have left_name, right_name and so on in place of the texts. The kind is copy
     (equal except for case, white space and Unicode form), spelling (equal except for spelling and
-    format), similar, or "differs in" number, code, unit, negation, opposite, choice (such as a
-    colour) or order. The table of groups has the columns group, id, score (of the last merge),
-    weakest (score of the weakest pair) and the columns of TABLE.
+    format), similar, or "differs in" name (of people or companies), number, code, unit, negation,
+    opposite, choice (such as a colour) or order. The table of groups has the columns group, id,
+    score (of the last merge), weakest (score of the weakest pair) and the columns of TABLE.
     """
     options = SimpleNamespace(**given)
     collection = _checked_collection(options)
@@ -383,7 +383,7 @@ def duplicates(**given: Any) -> None:
 
 
 def _differing(finder: Any, lowest: float | None, must: list[Any]) -> list[Any]:
-    """Return pairs of ids that differ in a number, code or the like, but those of ``must``."""
+    """Return pairs of ids that differ in a name, number or the like, but those of ``must``."""
     found = finder.find(threshold=lowest)
     differs = np.array([kind.startswith("differs") for kind in found.kind.tolist()], dtype=bool)
     differs &= found.scores >= found.threshold
@@ -391,7 +391,7 @@ def _differing(finder: Any, lowest: float | None, must: list[Any]) -> list[Any]:
     pairs = [(a, b) for a, b in found.ids[differs].tolist() if frozenset((a, b)) not in linked]
     if pairs:
         note(
-            f"pairs that differ in a number, code, negation or the like: {len(pairs)}; their rows "
+            f"pairs that differ in a name, number, code or the like: {len(pairs)}; their rows "
             "stay; --merge-differing treats them as duplicates"
         )
     return pairs

@@ -340,7 +340,7 @@ def test_rows_that_differ_in_a_number_stay_unless_merged(chairs):
     ran = run("duplicates", chairs, *keep)
     assert [row["id"] for row in ran.rows] == ["b1", "b4", "b5", "b6"]
     assert (
-        "differ in a number, code, negation or the like: 1" in ran.err
+        "differ in a name, number, code or the like: 1" in ran.err
         and "--merge-differing" in ran.err
     )
     merged = run("duplicates", chairs, *keep, "--merge-differing")

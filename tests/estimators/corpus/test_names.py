@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pytest
+from scipy.special import logit
 
 from estimators import DuplicateFinder, load_model, save_model
 from tests.estimators.corpus.test_records import people
@@ -23,6 +26,66 @@ def test_nicknames_agree_in_a_column_of_names_and_in_an_older_file_do_not(tmp_pa
 
     same, other = effects(finder)
     assert same > 0 > other
-    del finder._scores.columns._are_names
+    del finder._scores.columns._are_names, finder._scores.columns._given_names
     save_model(finder, tmp_path / "older.film")
     assert effects(load_model(tmp_path / "older.film"))[0] < same
+
+
+FIRST = "Alice Brian Carol David Emma Frank Grace Henry Irene Jack Karen Leo Martin Nina Olga Peter"
+FAMILY = "Roe Stone Lake Hill Reed Young King Wood Cole Ward Gray Frost Nash Webb"
+ROADS = "Elm Oak Mill Pine High Park"
+
+
+def households(is_split: bool) -> tuple[pd.DataFrame, list[int]]:
+    """Return people, of whom every third has a spouse and every fourth a second row."""
+    rng = np.random.default_rng(0)
+    rows, whose = [], []
+
+    def add(person: int, first: str, family: str, *rest: str) -> None:
+        name = {"first": first, "family": family} if is_split else {"name": f"{first} {family}"}
+        rows.append(name | dict(zip(("address", "town"), rest, strict=True)))
+        whose.append(person)
+
+    for n in range(150):
+        first, spouse = rng.choice(FIRST.split(), 2, replace=False)
+        home = f"{rng.integers(1, 300)} {rng.choice(ROADS.split())}"
+        family, town = rng.choice(FAMILY.split()), rng.choice(["Bath", "York", "Dover"])
+        add(n, first, family, f"{home} Street", town)
+        if n % 3 == 0:
+            add(1000 + n, spouse, family, f"{home} Street", town)
+        if n % 4 == 0:
+            add(n, first if n % 8 else f"{first[0]}.", family, f"{home} St", town)
+    return pd.DataFrame(rows), whose
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+def test_people_of_one_family_and_address_are_no_duplicates(is_split):
+    frame, whose = households(is_split)
+    finder = DuplicateFinder().fit(frame)
+    found = finder.find()
+    right = [whose[a] == whose[b] for a, b in found.pairs]
+    assert np.mean(right) > 0.9 and np.sum(right) > 33
+    every = finder.find(threshold=0.01)
+    place = next(
+        i for i, (a, b) in enumerate(every.pairs.tolist()) if abs(whose[a] - whose[b]) == 1000
+    )
+    assert every.kind[place] == "differs in name"
+    (explained,) = finder.explain([every.pairs[place]])
+    assert explained.effects["column first" if is_split else "column name"] < -3
+    total = logit(explained.start) + sum(explained.effects.values())
+    assert total == pytest.approx(logit(every.scores[place]))
+
+
+def test_house_numbers_of_one_street_tell_people_apart():
+    frame, _ = households(False)
+    twins = [
+        ("Carl Roe", "12 Elm Street"),
+        ("Carl Roe", "14 Elm Street"),
+        ("Carl Roe", "12 Elm St"),
+    ]
+    more = pd.DataFrame([{"name": a, "address": b, "town": "Bath"} for a, b in twins])
+    finder = DuplicateFinder().fit(pd.concat([frame, more], ignore_index=True))
+    n = len(frame)
+    scores, kinds = finder.score_pairs([(n, n + 1), (n, n + 2)])
+    assert scores[0] < 0.5 < scores[1]
+    assert kinds[0] == "differs in number"

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from film.compare import are_names, comparable_cell, with_usual_words
+from film.compare import (
+    are_names,
+    comparable_cell,
+    given_names_place,
+    name_difference,
+    with_usual_words,
+)
 
 
 def usual(cell: str) -> str:
@@ -30,6 +36,12 @@ def usual(cell: str) -> str:
         ("9 Elm Rd, Apt 2", "9 Elm Road Flat 2"),
         ("Hauptstr. 5", "Hauptstraße 5"),
         ("Lange Str. 5", "Lange Strasse 5"),
+        ("Jürgen Müller", "Juergen Mueller"),
+        ("Weiß", "Weiss"),
+        ("Søren Ødegård", "Soeren Odegaard"),
+        ("Saint John Hotel", "St. John Hotel"),
+        ("Doctor Lee", "Dr. Lee"),
+        ("Acme AG", "Acme Aktiengesellschaft"),
     ],
 )
 def test_cells_that_mean_the_same_become_equal(one, other):
@@ -43,6 +55,7 @@ def test_cells_that_mean_the_same_become_equal(one, other):
         ("Acme Ltd", "Acme GmbH"),
         ("12 Main Street", "14 Main Street"),
         ("12 Main Street", "12 Main Road"),
+        ("Bauer", "Baur"),
     ],
 )
 def test_cells_that_differ_stay_different(one, other):
@@ -57,15 +70,122 @@ def test_texts_that_are_no_names_stay(text):
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [
-        (["bob roe", "zoe ho", "mike ho"], True),
+        (["bob roe", "zora ho", "mike ho"], True),
         (["acme ltd", "globex inc", "initech"], True),
         (["12 main st", "3 oak road", ""], True),
         (["Hauptstraße 5", "Ringstr. 9", "Gartenweg 7"], True),
         (["clip art", "office 97", "will chess ever end", "dos"], False),
-        (["bob roe", "zoe ho"], False),
+        (["bob roe", "zora ho"], False),
         (["a long story of mike and his bob"], False),
         ([], False),
     ],
 )
 def test_columns_of_names_have_them_in_most_cells(cells, expected):
     assert are_names([comparable_cell(cell, "text") for cell in cells]) is expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["Bob Roe", "Mike Ho", "Zora Li"], "first"),
+        (["Roe, Bob", "Ho, Mike", "Li, Zora"], "last"),
+        (["Dr. Bob Roe", "Dr. Mike Ho"], "first"),
+        (["Bob", "Mia", "Zora", ""], "all"),
+        (["Bob", "Zora"], ""),
+        (["Roe", "Ho", "Thomas"], ""),
+        (["12 Albert Road", "3 Victoria Street"], ""),
+        (["Acme Ltd", "Globex Inc"], ""),
+        (["", ""], ""),
+    ],
+)
+def test_given_names_are_where_most_cells_have_a_known_one(cells, expected):
+    assert given_names_place([comparable_cell(cell, "text") for cell in cells]) == expected
+
+
+def difference(one: str, other: str, place: str, *elsewhere: list[str]) -> str:
+    both = comparable_cell(one, "text"), comparable_cell(other, "text")
+    found = {
+        name_difference(*both, place, (elsewhere or ([], []))[:2]),
+        name_difference(*both[::-1], place, (elsewhere or ([], []))[1::-1]),
+    }
+    assert len(found) == 1
+    return found.pop()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "place"),
+    [
+        ("Bob Roe", "Mike Roe", "first"),
+        ("Roe, Bob", "Roe, Mike", "last"),
+        ("Kevin", "Karen", "all"),
+        ("Zora", "Hilal", "all"),
+        ("Martin", "Martina", "all"),
+        ("Christopher", "Christina", "all"),
+        ("Edward", "Theodore", "all"),
+        ("Ralf Braun", "Rolf Braun", "first"),
+        ("John Thomas", "Mary Thomas", "first"),
+        ("John M. Roe", "Anna Roe", "first"),
+        ("Irene Roe", "B. Roe", "first"),
+        ("M.", "B.", "all"),
+        ("John Paul Roe", "John Mark Roe", "first"),
+        ("John Roe", "John Roe Jr.", "first"),
+        ("John Roe II", "John Roe III", "first"),
+        ("Roe", "Roe Jr.", "none"),
+        ("Autohaus Schmidt AG", "Autohaus Schmidt KG", ""),
+        ("Nordwind GmbH", "Nordwind Verwaltungs GmbH", ""),
+    ],
+)
+def test_other_people_and_companies_differ_in_their_name(one, other, place):
+    assert difference(one, other, place) == "name"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("12 Main St", "14 Main Street", "number"),
+        ("12 Main St Apt 4", "14 Main St Apt 4", "number"),
+        ("Hauptstr. 5", "Hauptstraße 7", "number"),
+        ("12 Main St Apt 4", "12 Main St", ""),
+        ("12a Main St", "12 Main St", ""),
+        ("12 Main St", "Main St", ""),
+        ("3 Oak Ave", "4 Elm Ave", ""),
+        ("1 Oak Ave, Flat 2, North End Dover", "3 Oak Ave, Flat 2, North End Dover", ""),
+    ],
+)
+def test_houses_of_one_street_differ_in_their_number(one, other, expected):
+    assert difference(one, other, "") == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "place"),
+    [
+        ("Bob Roe", "Robert Roe", "first"),
+        ("Bert Roe", "Albert Roe", "first"),
+        ("Bert Roe", "Robert Roe", "first"),
+        ("Ted", "Theodore", "all"),
+        ("Chris", "Christina", "all"),
+        ("B. Roe", "Robert Roe", "first"),
+        ("R. Roe", "Bob Roe", "first"),
+        ("Torsten", "Thorstenn", "all"),
+        ("Robetr Roe", "Bob Roe", "first"),
+        ("Zora", "Zroa", "all"),
+        ("Roe Robert", "Robert Roe", "first"),
+        ("Anna Maria Roe", "Maria Roe", "first"),
+        ("Mary Thomas", "Mary Martin", "first"),
+        ("Mr. John Roe", "John Roe Sr.", "first"),
+        ("Bob", "", "all"),
+        ("Dr.", "Bob", "all"),
+        ("Roe", "Ho", "none"),
+        ("Best Buy Co. Inc.", "Best Buy Corp", ""),
+        ("Meyer & Co KG", "Meyer und Co. KG", ""),
+        ("Acme Ltd", "Acme", ""),
+        ("Holding Acme", "Beta", ""),
+    ],
+)
+def test_forms_of_one_name_are_no_difference(one, other, place):
+    assert difference(one, other, place) == ""
+
+
+def test_a_given_name_in_another_column_is_no_difference():
+    assert difference("Bob", "Roe", "all") == "name"
+    assert difference("Bob", "Roe", "all", ["bob", "roe"], ["roe", "bob"]) == ""
