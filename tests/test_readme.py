@@ -78,14 +78,14 @@ def test_the_pictures_are_of_the_pages(played):
         assert abs(new - kept).mean() < 0.05, f"{name} is stale: run python -m docs.first_page"
 
 
-SLOW_GUIDE = ROOT / "docs" / "token-similarity.md"
-"""It trains MiniLM; the tests of each estimator train a tiny model."""
+SLOW_GUIDES = [ROOT / "docs" / f"{name}.md" for name in ("metric-learning", "token-similarity")]
+"""They search over settings and train MiniLM; the tests of each estimator train small ones."""
 
 
 @pytest.mark.parametrize(
     "guide",
     [
-        pytest.param(path, marks=pytest.mark.slow if path == SLOW_GUIDE else (), id=path.stem)
+        pytest.param(path, marks=pytest.mark.slow if path in SLOW_GUIDES else (), id=path.stem)
         for path in GUIDES
     ],
 )

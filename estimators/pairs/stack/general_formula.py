@@ -184,7 +184,9 @@ class GeneralSide:
         if COSINE_NAMES[-1] not in names:
             self._characters = character_counts([token_text(text) for text in texts])
         rarities = self._words.rarities(tokens, problem.groups[used])[codes].mean(axis=1)
-        self.limits = np.quantile(rarities, [FAMILIAR, UNFAMILIAR])
+        # A text without words is infinitely rare.
+        finite = rarities[np.isfinite(rarities)]
+        self.limits = np.quantile(finite if len(finite) else [0.0], [FAMILIAR, UNFAMILIAR])
         self._known = self._familiarity(rarities)
         encoders = {name: member for name, member in members if _is_encoder(member)}
         self.encoder = next(iter(encoders), None)

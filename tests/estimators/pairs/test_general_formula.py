@@ -364,6 +364,19 @@ def test_without_its_encoder_a_pruned_classifier_has_the_formula_of_words():
     assert np.isfinite(p).all() and less._general.density is None
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("n_empty", [2, 20, N])
+def test_pairs_with_an_empty_text_spoil_no_other(n_empty):
+    pairs = DATA.pairs[:N].copy()
+    pairs[:n_empty, 0] = ""
+    model = fast_duplicates(d=16, rank=20, cv=2).fit(pairs, LABELS[:N])
+    assert np.isfinite(model.predict_proba([*pairs[:30], *ODD])).all()
+    assert not model.familiarity(pairs[:n_empty]).any()
+    if n_empty < N:
+        assert np.isfinite(model.out_of_fold_probabilities()).all()
+        assert model.familiarity(pairs[n_empty:]).mean() > 0.5
+
+
 def test_a_handful_of_pairs_is_enough():
     pairs = [(f"red {n} car", f"a red {n} car") for n in range(6)]
     pairs += [(f"red {n} car", f"blue bus {n}") for n in range(6)]
