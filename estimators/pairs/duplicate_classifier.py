@@ -45,6 +45,7 @@ from estimators.pairs.stack.features import (
     with_corpus,
 )
 from estimators.pairs.stack.final_model import (
+    BOOSTING_PAIRS,
     check_weights,
     checked_final,
     checked_neighbourhood,
@@ -55,6 +56,7 @@ from estimators.pairs.stack.final_model import (
 from estimators.pairs.stack.floors import Sameness, apply_floors, samenesses
 from estimators.pairs.stack.general_formula import (
     FEWEST_PAIRS,
+    GENERAL,
     MANY_PAIRS,
     MOVED,
     NAMES,
@@ -196,23 +198,24 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
 
     If a member fails, a note on its error names it, the finished parts, and their folder.
 
-    For texts, the default final models also learn from near copies: pairs of a training text and
-    the same text with a typo or another punctuation mark, labelled as duplicates. Together they
-    have a hundredth of the weight of the training pairs. If a member's similarity rises, the trees
-    never lower the probability; if one text has more numbers, symbols or negations that the other
-    text lacks, the trees never raise it.
+    For texts with lexical features, the last input of the default final models are the log-odds by
+    the general formula (`film.judge.GeneralWeights`), which needs no labels. From 2,000 training
+    pairs on, these models also learn from near copies: pairs of a training text and the same text
+    with a typo or another punctuation mark, labelled as duplicates. Together they have a hundredth
+    of the weight of the training pairs. If a member's similarity or the formula's log-odds rise,
+    the trees never lower the probability; if one text has more numbers, symbols or negations that
+    the other text lacks, the trees never raise it.
 
-    Log-odds are a weighted mean of the log-odds by the final model and by the general formula
-    (`film.judge.GeneralWeights`), which needs no labels; the labels only give the formula an offset
-    and a slope: ``(1 − λ) · stack + λ · general``. For pairs like the training pairs, λ is the mean
-    of 0.1, 0.2, …, 1, each weighted by the likelihood of the training labels out of fold; from
-    20,000 training pairs on, it is 0.1. λ rises to 1 as `familiarity` falls to 0. From 1,000 to
-    20,000 training pairs, a line then calibrates the log-odds of such pairs (Platt, 1999), learned
-    out of fold. If a class does not have two pairs without a common question, no member is fitted
-    and λ is 1. If a member is an encoder that learns nothing, the formula also uses this encoder.
-    If, in addition, the training texts are sentences and there is a ``neighbourhood``, λ also rises
-    if the encoder finds few training texts near a pair: from the median density of the training
-    pairs, to 1 at the 0.05 quantile.
+    Log-odds are a weighted mean of the log-odds by the final model and by the general formula, to
+    which the labels only give an offset and a slope: ``(1 − λ) · stack + λ · general``. For pairs
+    like the training pairs, λ is the mean of 0.1, 0.2, …, 1, each weighted by the likelihood of the
+    training labels out of fold; from 20,000 training pairs on, it is 0.1. λ rises to 1 as
+    `familiarity` falls to 0. From 1,000 to 20,000 training pairs, a line then calibrates the
+    log-odds of such pairs (Platt, 1999), learned out of fold. If a class does not have two pairs
+    without a common question, no member is fitted and λ is 1. If a member is an encoder that learns
+    nothing, the formula also uses this encoder. If, in addition, the training texts are sentences
+    and there is a ``neighbourhood``, λ also rises if the encoder finds few training texts near a
+    pair: from the median density of the training pairs, to 1 at the 0.05 quantile.
 
     Examples
     --------
@@ -356,18 +359,25 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             inputs = np.column_stack([judged, lexical])
             inputs_of = [f"{name}: {each}" for name, of in members for each in columns_of(of, near)]
             inputs_of += names_of_features(features, lexical.shape[1])
-            copies = None
+            stage("training texts", 0)
+            general = GeneralSide(problem, inputs_of, inputs, fitted, near)
+            general = general.scaled(inputs, fitted, near, labels, weights)
+            is_default = self.final_estimator is None and records is None
+            if is_default and self.features == "lexical":
+                inputs_of.append(GENERAL)
+                inputs = np.column_stack([inputs, general.training[:, 0]])
+            stage("training texts", text_steps)
             stage("near copies", 0)
-            if self.final_estimator is None and records is None:
-                copies = near_copies(sorted(set(pairs.flat)), self.random_state)
-                copies = final_inputs(fitted, collections, features, copies, near)
+            copies: Any = inputs[:0] if is_default else None
+            if is_default and len(pairs) >= BOOSTING_PAIRS:
+                edited = near_copies(sorted(set(pairs.flat)), self.random_state)
+                copies = final_inputs(fitted, collections, features, edited, near)
+                odds = general.columns(edited, inputs_of, copies)[:, :1]
+                copies = np.hstack([copies, odds])[:, : len(inputs_of)]
             stage("near copies", COPY_STEPS)
             stage("final model", 0)
             final = fit_final(final, inputs_of, inputs, labels, copies, routed["final_estimator"])
             stage("final model", final_steps)
-            stage("training texts", 0)
-            general = GeneralSide(problem, inputs_of, inputs, fitted, near)
-            stage("training texts", text_steps)
 
             self._set_labels(classes, duplicate)
             self.members_ = fitted
@@ -383,14 +393,13 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             self._routing = bool(sklearn.get_config().get("enable_metadata_routing"))
             given = {name: routed[name] for name in names}
             self._record = TrainingRecord(problem, folds, own_folds, given)
-            self._general = self._scaled(general)
+            self._general = self._calibrated(general)
         return self
 
-    def _scaled(self, general: GeneralSide) -> GeneralSide:
-        """Put the general formula on the scale of the labels, and choose its weight."""
+    def _calibrated(self, general: GeneralSide) -> GeneralSide:
+        """Choose the weight of the general formula, and calibrate the mixture."""
         record, inputs = self._record, self.out_of_fold_
         labels, weights = record.labels, self._weights()
-        general = general.scaled(inputs, self.members_, self._neighbourhood, labels, weights)
         if len(labels) >= MANY_PAIRS:
             return general
         n_folds = int(record.fold_of_row.max()) + 1
@@ -453,10 +462,13 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             Columns `feature_names_out_`.
         """
         check_is_fitted(self)
-        pairs, near = self._texts_of(pairs), self._neighbourhood
-        encodings = encodings or Encodings()
+        return self._all_inputs(self._texts_of(pairs), encodings)[:, : len(self.feature_names_out_)]
+
+    def _all_inputs(self, pairs: np.ndarray, encodings: Encodings | None = None) -> np.ndarray:
+        """Return the inputs of members, features and the general formula, and familiarity."""
         fitted = self.members_, self._collections, self.features_
-        return final_inputs(*fitted, pairs, near, encodings)
+        given = final_inputs(*fitted, pairs, self._neighbourhood, encodings or Encodings())
+        return self._with_general(given, pairs)
 
     def predict_proba(self, pairs: Any) -> np.ndarray:
         """Probability that pairs are duplicates.
@@ -486,7 +498,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         self._check_prior()
         check_is_fitted(self)
         pairs = self._texts_of(pairs)
-        inputs = self._with_general(self.inputs(pairs), pairs)
+        inputs = self._all_inputs(pairs)
         if self._general is not None and len(pairs) >= FEWEST_PAIRS:
             warn_of_unfamiliar(inputs[:, -1], "pairs")
         return self._mixed(inputs, pairs)
@@ -514,11 +526,16 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         return self._mixed(inputs, pairs)
 
     def _with_general(self, inputs: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-        """Append the columns of the general formula, if the model has it."""
+        """Let inputs end with the columns of the general formula, if the model has it."""
         if self._general is None:
             return inputs
         more = self._general.columns(pairs, self.feature_names_out_, inputs)
-        return np.column_stack([inputs, more])
+        return np.column_stack([inputs[:, : self._n_own], more])
+
+    @property
+    def _n_own(self) -> int:
+        """Number of the inputs of members and features."""
+        return len(self.feature_names_out_) - self.feature_names_out_[-1:].count(GENERAL)
 
     def _mixed(self, inputs: np.ndarray, pairs: np.ndarray | None = None) -> np.ndarray:
         """Return probabilities from inputs with or without the columns of the formula."""
@@ -570,20 +587,18 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         pairs, encodings = self._texts_of(pairs), Encodings()
         members = with_columns(self.members_, self._neighbourhood)
         names, typical, known = self.feature_names_out_, self.typical_, {}
-        inputs, copies = (
-            self._with_general(self.inputs(given, encodings), given)
-            for given in (pairs, pairs[:, [0, 0]])
-        )
+        inputs, copies = (self._all_inputs(given, encodings) for given in (pairs, pairs[:, [0, 0]]))
         if self._general is not None:
-            names = [*names, *NAMES]
-            typical = np.append(typical, np.median(self._general.training, axis=0))
+            names = [*names[: self._n_own], *NAMES]
+            medians = np.median(self._general.training, axis=0)
+            typical = np.append(typical[: self._n_own], medians)
             known = {"familiarities": inputs[:, -1], "familiarity_limit": MOVED}
         feature_names = names[sum(len(of) for _, _, of in members) :]
         shown = pairs
         columns: Any = getattr(self, "columns_", None)
         if columns is None:
             known["predict"] = lambda given: duplicate_column(
-                self.probabilities_of(self.inputs(given, encodings), given), self
+                self._mixed(self._all_inputs(given, encodings), given), self
             )
         else:
             rows = [[text.split(CELL_END) for text in pair] for pair in pairs.tolist()]
@@ -932,11 +947,16 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         less.members_ = [entry for entry in self.members_ if entry[0] in members]
         less._collections = {n: each for n, each in self._collections.items() if n in members}
         less.feature_names_out_ = [self.feature_names_out_[column] for column in kept]
-        less.out_of_fold_, less.typical_ = self.out_of_fold_[:, kept], self.typical_[kept]
+        less.out_of_fold_ = self.out_of_fold_[:, kept]
         less._record = self._record.pruned(own)
         less._copies = None if self._copies is None else self._copies[:, kept]
         final: Any = clone(self.final_estimator_)
         labels, params = self._record.labels.astype(int), self._final_fit_params
+        if less._general is not None:
+            given = less.out_of_fold_, less.members_, self._neighbourhood, labels
+            less._general = less._general.scaled(*given, self._weights())
+            less.out_of_fold_[:, less._n_own :] = less._general.training[:, :1]
+        less.typical_ = np.median(less.out_of_fold_, axis=0)
         with sklearn.config_context(enable_metadata_routing=self._routing):
             less.final_estimator_ = fit_final(
                 final, less.feature_names_out_, less.out_of_fold_, labels, less._copies, params
@@ -944,7 +964,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             weights = reaching_weights(final, params)
         less.train_prior_ = prior_of(labels, weights)
         if less._general is not None:
-            less._general = less._scaled(less._general)
+            less._general = less._calibrated(less._general)
         return less
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import process_routing
 
 from estimators.inputs import check_choice, check_integer, cloned
 from estimators.pairs.stack.augmentation import with_near_copies
+from estimators.pairs.stack.general_formula import GENERAL
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS, PREDICTOR_COLUMNS
 
 BOOSTING_PAIRS = 2000
@@ -132,7 +133,8 @@ def fit_default(
     meaning can only lower it. Overlaps and edits are not monotone, since this costs accuracy.
     """
     ends = tuple(f": {column}" for column in (EMBEDDER_COLUMNS[0], *PREDICTOR_COLUMNS))
-    rising = [name == "spelled alike" or name.endswith(ends) for name in names]
+    alike = ("spelled alike", GENERAL)
+    rising = [name in alike or name.endswith(ends) for name in names]
     falling = [name in DIFFERENCES for name in names]
     final.set_params(monotonic_cst=(np.array(rising, int) - np.array(falling, int)).tolist())
     final.fit(inputs, labels, sample_weight=weights)

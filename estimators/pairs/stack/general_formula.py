@@ -30,8 +30,8 @@ from film.judge import (
 from film.pairs import pair_cosines
 from film.text import token_text
 
-NAMES = ("general formula", "familiarity")
-"""Names of the columns that follow the inputs of the final model."""
+NAMES = GENERAL, FAMILIARITY = "general formula", "familiarity"
+"""Names of the formula's columns, with which the inputs of a mixture end."""
 
 SHARES = np.arange(1, 11) / 10
 """Shares of the general formula in the log-odds of familiar pairs, over which a mean is taken.

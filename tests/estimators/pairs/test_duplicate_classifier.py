@@ -29,7 +29,6 @@ from estimators import (
     disjoint_pairs_split,
     fast_duplicates,
 )
-from estimators.pairs.stack.augmentation import near_copies
 from film.datasets import make_question_pairs
 from film.pairs import row_cosines
 from film.pairs.priors import shift_prior
@@ -232,19 +231,15 @@ def test_out_of_fold_members_are_fitted_on_the_other_folds_only(tmp_path, collec
     assert not texts[0] & held_out and held_out
 
 
-def trees_with_near_copies(model, weights):
-    """The default final model of few pairs: near copies have a hundredth of the weight."""
-    near = near_copies(sorted(set(PAIRS.flat)), model.random_state)
-    rows = np.vstack([model.out_of_fold_, model.inputs(near)])
-    weights = [*weights, *[sum(weights) / 100 / len(near)] * len(near)]
-    names = model.feature_names_out_
-    rising = tuple(": cosine,: verdict,spelled alike".split(","))
+def default_trees(model, weights):
+    """The default final model of few pairs."""
+    rising = tuple(": cosine,: verdict,spelled alike,general formula".split(","))
     falling = "numbers unshared,negation on one side,different question words,symbols unshared"
     falling = {*falling.split(","), "negated words unshared"}
-    signs = [name.endswith(rising) - (name in falling) for name in names]
+    signs = [name.endswith(rising) - (name in falling) for name in model.feature_names_out_]
     n_trees = model.final_estimator_.n_estimators
     trees = ExtraTreesClassifier(n_trees, min_samples_leaf=3, random_state=0, monotonic_cst=signs)
-    return trees.fit(rows, [*Y, *[1] * len(near)], sample_weight=weights)
+    return trees.fit(model.out_of_fold_, Y, sample_weight=weights)
 
 
 def test_the_final_model_learns_from_what_was_said_out_of_fold(fitted):
@@ -255,11 +250,11 @@ def test_the_final_model_learns_from_what_was_said_out_of_fold(fitted):
         "film: rank from the farther side",
         "words: verdict",
     ]
-    assert names[4:] == LexicalFeatures().get_feature_names_out().tolist()
+    assert names[4:] == [*LexicalFeatures().get_feature_names_out(), "general formula"]
     lexical = LexicalFeatures().fit(PAIRS)
-    assert np.array_equal(fitted.out_of_fold_[:, 4:], lexical.transform(PAIRS))
-    assert np.array_equal(fitted.inputs(NEW)[:, 4:], lexical.transform(NEW))
-    final = trees_with_near_copies(fitted, np.ones(len(Y)))
+    assert np.array_equal(fitted.out_of_fold_[:, 4:-1], lexical.transform(PAIRS))
+    assert np.array_equal(fitted.inputs(NEW)[:, 4:-1], lexical.transform(NEW))
+    final = default_trees(fitted, np.ones(len(Y)))
     probabilities = fitted.predict_proba(NEW)
     alone = fitted.probabilities_of(fitted.inputs(NEW))
     assert np.allclose(alone[:, 1], final.predict_proba(fitted.inputs(NEW))[:, 1])
@@ -273,8 +268,8 @@ def test_the_final_model_learns_from_what_was_said_out_of_fold(fitted):
 def test_in_collection_mode_lexical_features_know_the_corpus(collected):
     known = [(text, text) for text in [*NEW.flat, *ODD.flat]]
     lexical = LexicalFeatures().fit([*PAIRS, *known])
-    assert np.array_equal(collected.out_of_fold_[:, 4:], lexical.transform(PAIRS))
-    assert np.array_equal(collected.inputs(NEW)[:, 4:], lexical.transform(NEW))
+    assert np.array_equal(collected.out_of_fold_[:, 4:-1], lexical.transform(PAIRS))
+    assert np.array_equal(collected.inputs(NEW)[:, 4:-1], lexical.transform(NEW))
 
 
 def test_similar_pairs_train_embedders_and_enter_no_ranks(tmp_path):
@@ -478,7 +473,7 @@ def test_weights_go_to_the_final_model():
         assert np.array_equal(model.out_of_fold_, plain.out_of_fold_)
         assert not np.allclose(model.predict_proba(NEW), plain.predict_proba(NEW))
         if final is None:
-            weighed = trees_with_near_copies(model, WEIGHT)
+            weighed = default_trees(model, WEIGHT)
         elif weighed is not None:
             weighed.fit(model.out_of_fold_, Y, logisticregression__sample_weight=WEIGHT)
         if weighed is not None:

@@ -172,7 +172,7 @@ def test_log_odds_are_those_of_the_stack_and_of_the_formula(model, familiarity):
     assert inputs[:, -2] == pytest.approx(odds, abs=1e-9)
     line = LogisticRegression().fit(general_by_hand(model, DATA.pairs[:N])[:, None], LABELS[:N])
     u = line.decision_function(odds[:, None])
-    stack = logit(model.final_estimator_.predict_proba(inputs[:, :-2])[:, 1])
+    stack = logit(model.final_estimator_.predict_proba(inputs[:, :-1])[:, 1])
     inputs[:, -1] = familiarity
     share = model._general.share
     share += (1 - share) * (1 - familiarity)
@@ -340,7 +340,7 @@ def test_the_formula_counts_more_where_an_encoder_finds_few_training_texts_near(
     density = names.index("letters: density on the sparser side")
     sparse, dense = np.quantile(encoded.out_of_fold_[:, density], [0.05, 0.5])
     inputs[:, -1] = 1
-    p = encoded.final_estimator_.predict_proba(inputs[:, :-2])[:, 1]
+    p = encoded.final_estimator_.predict_proba(inputs[:, :-1])[:, 1]
     stack = logit(p)
     u = side.offset + side.slope * inputs[:, -2]
     for value, share in [(dense, 0.1), ((sparse + dense) / 2, 0.55), (sparse, 1.0)]:
