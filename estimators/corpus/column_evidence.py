@@ -13,14 +13,15 @@ from estimators.corpus.text_space import TextSpace, row_products
 from estimators.inputs import CELL_END, as_texts, distinct_texts
 from estimators.persistence import savable
 from film.compare import (
+    GIVEN_NAMES,
     agreement_levels,
     are_names,
     comparable_cell,
-    given_names_place,
     is_day_first,
     name_difference,
     number_agreement,
     parsed,
+    role_of_names,
     with_usual_words,
 )
 from film.text import normalize_text
@@ -57,7 +58,7 @@ class ColumnEvidence:
         self._counts: list[dict[str, int]] = []
         self._day_first: list[bool] = []
         self._are_names: list[bool] = []
-        self._given_names: list[str] = []
+        self._roles: list[str] = []
         self.has_many_texts: list[bool] = []
         cells = cells_by_column(records)
         for place, kind in zip(self._places, kinds.values(), strict=True):
@@ -67,19 +68,46 @@ class ColumnEvidence:
                     counts.update(dict.fromkeys(normalize_text(cell).split(), n_cells))
             self._counts.append(dict(counts))
             self._day_first.append(kind == "date" and is_day_first(cells[place]))
-            distinct = [comparable_cell(cell, kind) for cell in dict.fromkeys(cells[place])]
-            self._are_names.append(kind == "text" and are_names(distinct))
-            self._given_names.append(given_names_place(distinct) if self._are_names[-1] else "")
-            self.has_many_texts.append(kind == "text" and len(distinct) > _MOST_STATES)
-        if "all" in self._given_names:
-            for number, kind in enumerate(kinds.values()):
-                if kind == "text" and not self._are_names[number]:
-                    self._given_names[number] = "none"
+            written = {cell: comparable_cell(cell, kind) for cell in dict.fromkeys(cells[place])}
+            # Misspelt names are rare, but most of the different ones.
+            role = role_of_names([written[cell] for cell in cells[place]]) if kind == "text" else ""
+            self._roles.append(role)
+            self._are_names.append(
+                kind == "text" and (role != "" or are_names([*written.values()]))
+            )
+            self.has_many_texts.append(kind == "text" and len(written) > _MOST_STATES)
+        self._find_people(cells)
+
+    def _find_people(self, cells: Sequence[Sequence[str]]) -> None:
+        """Let only the first column, or both parts of a name in the first two, be of people.
+
+        Other columns name an author, a doctor or a clerk, who may differ in rows of one record.
+        """
+        leading = [n for n, role in enumerate(self._roles) if role or self.has_many_texts[n]][:2]
+        roles = [self._roles[number] for number in leading]
+        people: dict[int, str] = {}
+        if roles and roles[0] in GIVEN_NAMES:
+            people[leading[0]] = roles[0]
+        if "all" in roles and len(roles) == 2:
+            given = roles.index("all")
+            family = [
+                words for cell in cells[self._places[leading[1 - given]]] if (words := cell.split())
+            ]
+            if 2 * sum(len(words) == 1 for words in family) > len(family):
+                people = {leading[given]: "all", leading[1 - given]: "family"}
+        for number, role in enumerate(self._roles):
+            if role in GIVEN_NAMES or number in people:
+                self._roles[number] = people.get(number, "")
+
+    @property
+    def are_people(self) -> bool:
+        """Whether the records are people, by their given names."""
+        return not set(GIVEN_NAMES).isdisjoint(self._roles)
 
     def check_state(self) -> None:
         """Compare names as other text, if an earlier version saved this."""
         vars(self).setdefault("_are_names", [False] * len(self.kinds))
-        vars(self).setdefault("_given_names", [""] * len(self.kinds))
+        vars(self).setdefault("_roles", [""] * len(self.kinds))
         vars(self).setdefault("has_many_texts", [False] * len(self.kinds))
 
     def levels(self, space: TextSpace, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
@@ -98,21 +126,20 @@ class ColumnEvidence:
         Values of `film.compare.name_difference` as an object array, (n_pairs, n_columns).
         """
         found = np.full((len(first), len(self.kinds)), "", dtype=object)
-        words = {record: normalize_text(record).split() for record in {*first, *second}}
         for number, cells, pairs, pair_of in self._pairs_of_cells(first, second):
-            place = self._given_names[number]
-            if not (place or self._are_names[number]):
+            role = self._roles[number]
+            if not role:
                 continue
             written = [comparable_cell(cell, "text") for cell in cells]
             both = [(written[a], written[b]) for a, b in pairs.tolist()]
-            differ = np.array([name_difference(a, b, place) for a, b in both], dtype=object)
+            differ = np.array([name_difference(a, b, role) for a, b in both], dtype=object)
             found[:, number] = differ[pair_of]
-            again = np.flatnonzero(found[:, number] == "name").tolist() if place else []
-            for row in again:
+            if role not in GIVEN_NAMES:
+                continue
+            for row in np.flatnonzero(found[:, number] == "name").tolist():
                 # A given name may be in another column of the other record.
-                a, b = both[int(pair_of[row])]
-                elsewhere = words[first[row]], words[second[row]]
-                found[row, number] = name_difference(a, b, place, elsewhere)
+                elsewhere = normalize_text(first[row]), normalize_text(second[row])
+                found[row, number] = name_difference(*both[int(pair_of[row])], role, elsewhere)
         return found
 
     def _pairs_of_cells(

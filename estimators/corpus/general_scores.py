@@ -25,8 +25,8 @@ from film.judge import (
     uninformative_columns,
 )
 
-_APART = {"number": -2.0, "name": -4.0}
-"""Log-odds that a difference of names and addresses adds; number: of houses in one street."""
+_APART = {"number": ("number", -2.0), "company": ("name", -2.0), "name": ("name", -4.0)}
+"""Kind and log-odds by the difference of names and addresses; number: of houses in one street."""
 
 
 class AgreementScores:
@@ -85,10 +85,12 @@ class AgreementScores:
             says_nothing = uninformative_columns(levels, chances)
             # Two names at one address are two people, also if many families share addresses.
             says_nothing &= ~np.array(self._evidence.has_many_texts, dtype=bool)
+            # Pairs of people are similar where first names are equal, so other columns seem random.
+            says_nothing &= not self._evidence.are_people
             self.uninformative = tuple(names[says_nothing])
         kinds = np.full(len(levels), "", dtype=object)
-        for what in _APART:
-            kinds[(differences == what).any(axis=1)] = f"differs in {what}"
+        for what, (kind, _) in _APART.items():
+            kinds[(differences == what).any(axis=1)] = f"differs in {kind}"
         return log_odds_with_columns(general, self.weights, levels) + apart, kinds
 
     def of_columns(self, first: Sequence[str], second: Sequence[str]) -> dict[str, np.ndarray]:
@@ -108,7 +110,7 @@ class AgreementScores:
 
 
 def _of_differences(differences: np.ndarray) -> np.ndarray:
-    return np.sum([effect * (differences == what) for what, effect in _APART.items()], axis=0)
+    return np.sum([effect * (differences == what) for what, (_, effect) in _APART.items()], axis=0)
 
 
 class GeneralScores:

@@ -20,9 +20,10 @@ from .kinds import column_kind as column_kind
 from .kinds import is_day_first as is_day_first
 from .kinds import parsed as parsed
 from .kinds import parsed_share as parsed_share
+from .names import GIVEN_NAMES as GIVEN_NAMES
 from .names import are_names as are_names
-from .names import given_names_place as given_names_place
 from .names import name_difference as name_difference
+from .names import role_of_names as role_of_names
 from .names import with_usual_words as with_usual_words
 from .normalize import comparable_tokens as comparable_tokens
 from .normalize import each_comparable_tokens as each_comparable_tokens

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rapidfuzz.distance import OSA
 
-__all__ = ["are_names", "given_names_place", "name_difference", "with_usual_words"]
+__all__ = ["GIVEN_NAMES", "are_names", "name_difference", "role_of_names", "with_usual_words"]
 
 _CACHED = 2**16
 
@@ -22,7 +22,7 @@ alfie alfredo/amanda mandy/andrew andy drew andreas andre andres/ann anne anna a
 tony anton antoine antonio toni/arthur art artie arturo/barbara barb babs barbie/benjamin ben benny
 benji/bernard bernie bernd bernhard bernardo/bridget biddy bridie/caroline carrie karoline
 carolina/catherine kate kathy katie kitty cathy katherine kathryn katharina katrin catalina/charles
-charlie chas chuck carl karl carlos carlo/christina tina chrissie christine kristina cristina/
+charlie chas chuck carl karl carlos carlo/christina chris tina chrissie christine kristina cristina/
 christopher chris christoph christophe cristobal/cynthia cindy/daniel dan danny dani/david dave
 davy davey/deborah deb debbie debra/dennis denny denis/donald don donny/dorothy dot dottie dolly
 dorothea/douglas doug/edward ed eddie ned ted eduard edouard eduardo/edith edie/eleanor ellie nell
@@ -47,8 +47,9 @@ sara/sebastian basti seb sebastien/stephen steve stevie steven stefan stephan et
 sue susie suzy susanne suzanne susana/theodore theo theodor ted/theresa terry tess tessa therese
 teresa/thomas tom tommy tomas/timothy tim timmy/ulrich uli/valerie val/victoria vicky vickie/
 vincent vince vinnie vicente/virginia ginny/walter wally walt walther wat/wilhelmina mina minnie/
-william bill billy will willie willy liam wilhelm guillaume guillermo/zachary zach zack/aaron/adam/
-adele/adrian/agnes/ahmed/aisha/alan/alice/alicia/alina/alison/amber/amelie/amy/andrea/angela/
+william bill billy will willie willy liam wilhelm guillaume guillermo/zachary zach zack/aaron/
+alexandra alex alexa sandy sasha/amina/amira/daniela/julian jules/roberta/
+adam/adele/adrian/agnes/ahmed/aisha/alan/alice/alicia/alina/alison/amber/amelie/amy/andrea/angela/
 angelika/anita/anja/anke/annette/antje/april/ashley/audrey/axel/beate/beatrice/beverly/birgit/bjorn
 bjoern/brandon/brenda/brian bryan/britta/bruce/bruno/camille/carla/carmen/carol/carolyn/celine/
 cheryl/chloe/claire clara klara/claudia/cornelia/craig/dagmar/dario/dean/denise/diana/diane/diego/
@@ -104,20 +105,28 @@ _USUAL = {
 _UMLAUT = re.compile(r"(?<![aeiouyq])(?:([aou])e|(a)a)")
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "æ": "a", "œ": "o", "ł": "l", "đ": "d", "ð": "d"})
 
+_FEMALE_ENDS = ("a", "e", "ia", "ina", "ine", "ette", "elle", "le")
+"""Ends of forms for women of the names of men."""
+
 _GENERATIONS = {"jr": "ii", "junior": "ii", "ii": "ii", "iii": "iii"}
-_TITLES = frozenset("mr mrs ms miss dr prof herr frau sr senior".split())
-"""Words that say little about who it is."""
+_TITLES = frozenset(
+    "mr mrs ms miss dr prof herr frau sr senior sir rev capt captain lt sgt col gen na none null "
+    "unknown unbekannt baby tbd".split()
+)
+"""Words that say little about who it is, some of which stand for a missing name."""
 
 _LEGAL_FORMS = {words.split()[0]: words.split()[0] for words in _COMPANIES.split("/")}
 _LEGAL_FORMS |= {"corp": "inc", "co": "", "and": ""}
-_BRANCHES = frozenset(
-    "holding holdings verwaltung verwaltungs beteiligung beteiligungs immobilien finance capital "
-    "services energy logistics logistik".split()
-)
+_BRANCHES = frozenset("holding holdings verwaltung verwaltungs beteiligung beteiligungs".split())
 """Words that tell companies of one owner apart."""
 
-_GIVEN = {"all": slice(None), "first": slice(0, -1), "last": slice(1, None), "none": slice(0)}
-"""Which words of a cell are given names, by their place."""
+_STREET_TYPES = frozenset(words.split()[0] for words in _ADDRESSES.split("/"))
+_HOUSE = re.compile(r"0*([0-9]{1,4})(?:st|nd|rd|th|[a-h])?")
+_IN_OTHER_TEXTS = frozenset(("and", "kg"))
+"""Legal forms that are words or units elsewhere."""
+
+GIVEN_NAMES = ("all", "first", "last")
+"""Roles of columns with given names: the whole cell, or its first or last words."""
 
 
 def are_names(texts: Sequence[str]) -> bool:
@@ -146,7 +155,11 @@ def are_names(texts: Sequence[str]) -> bool:
 
 
 def _is_usual(word: str) -> bool:
-    return word in _USUAL or (len(word) > 5 and word.endswith(_STREETS))
+    return (word in _USUAL and word not in _IN_OTHER_TEXTS) or _is_street(word)
+
+
+def _is_street(word: str) -> bool:
+    return word in _STREET_TYPES or (len(word) > 5 and word.endswith(_STREETS))
 
 
 @functools.lru_cache(maxsize=_CACHED)
@@ -191,43 +204,60 @@ def _plain(text: str) -> str:
     return " ".join(word if word in _USUAL else _UMLAUT.sub(r"\1\2", word) for word in text.split())
 
 
-def given_names_place(texts: Sequence[str]) -> str:
-    """Return where the cells of a column have given names.
+def role_of_names(cells: Sequence[str]) -> str:
+    """Return what kind of names a column has.
 
     Parameters
     ----------
-    texts : sequence of str
-        Distinct cells of a column, as `comparable_cell` writes them; empty ones are missing.
+    cells : sequence of str
+        Cells of a column, as `comparable_cell` writes them; empty ones are missing.
 
     Returns
     -------
-    place : {"all", "first", "last", ""}
-        "all" if most cells are one word, "first" or "last" if they begin or end with given names
-        and the family name is at the other end; "" unless over half of the cells have a known
-        first name in this place.
+    role : {"all", "first", "last", "company", "address", ""}
+        What over half of the cells have: "all" if they are one word, a known first name; "first" or
+        "last" if they have one in this place and the family name at the other end; "company" if
+        they have a legal form; "address" if they have a number and a type of street.
 
     Examples
     --------
-    >>> from film.compare import given_names_place
-    >>> given_names_place(["bob", "mia"]), given_names_place(["bob roe", "mike ho", "zora li"])
+    >>> from film.compare import role_of_names
+    >>> role_of_names(["bob", "mia"]), role_of_names(["bob roe", "mike ho", "zora li"])
     ('all', 'first')
+    >>> role_of_names(["acme ltd", "globex inc"]), role_of_names(["12 main st", "3 oak road"])
+    ('company', 'address')
     """
-    cells = [words for text in texts if (words := _words_of_name(text))]
-    single = 2 * sum(len(words) == 1 for words in cells) > len(cells)
-    places = {"all": 0} if single else {"first": 0, "last": -1}
-    for place, end in places.items():
-        if 2 * sum(words[end] in _GIVEN_NAMES for words in cells) > len(cells):
-            return place
-    return ""
+    names = [words for cell in cells if (words := _words_of_name(cell))]
+    usual = [words for cell in cells if (words := with_usual_words(cell).split())]
+
+    def is_most(found: Iterable[bool], among: list[list[str]]) -> bool:
+        return 2 * sum(found) > len(among)
+
+    places = {"first": 0, "last": -1}
+    if is_most((len(words) == 1 for words in names), names):
+        places = {"all": 0}
+    for role, end in places.items():
+        known = (words[end] in _GIVEN_NAMES and not _is_street(words[-1]) for words in names)
+        if is_most(known, names):
+            return role
+    if is_most((bool(_legal_form(words)) for words in usual), usual):
+        return "company"
+    are_addresses = (
+        any(map(_is_street, words)) and any(word[0].isdigit() for word in words) for words in usual
+    )
+    return "address" if is_most(are_addresses, usual) else ""
 
 
 @functools.lru_cache(maxsize=_CACHED)
 def _words_of_name(text: str) -> list[str]:
-    return [word for word in _plain(text).split() if word not in _TITLES]
+    words = _plain(text).split()
+    if words[:2] == ["n", "a"]:
+        words = words[2:]
+    return [word for word in words if word not in _TITLES]
 
 
 def name_difference(
-    first: str, second: str, place: str, elsewhere: tuple[Sequence[str], Sequence[str]] = ((), ())
+    first: str, second: str, role: str, elsewhere: tuple[str, str] = ("", "")
 ) -> str:
     """Return in what two similar names or addresses differ that are not the same.
 
@@ -235,40 +265,50 @@ def name_difference(
     ----------
     first, second : str
         Cells of a column, as `comparable_cell` writes them.
-    place : str
-        From `given_names_place`; "none" for a column of family names.
-    elsewhere : pair of sequence of str
-        Words of all cells of the first and the second record, in which a given name may be too.
+    role : str
+        From `role_of_names`; "family" for a column of family names.
+    elsewhere : pair of str
+        All cells of the first and the second record, in which a given name may be too.
 
     Returns
     -------
-    difference : {"", "name", "number"}
-        "name" if each has a given name that the other has not: in no form, as no initial,
-        beginning or misspelling. Also if only one is a Jr, II or III. Without given names: "name"
-        if the legal forms of companies differ, or only one is a holding or the like, and "number"
-        if house numbers in one street differ. Over six words are not compared.
+    difference : {"", "name", "company", "number"}
+        "name" if the first given name of each is in no form in the other: no initial, beginning or
+        misspelling of a name. Also if only one is a Jr, II or III. "company" if legal forms differ,
+        or only one is a holding or the like. "number" if house numbers in one street differ.
+        Companies and addresses of over six words are not compared.
 
     Examples
     --------
     >>> from film.compare import name_difference
     >>> [name_difference("bob roe", other, "first") for other in ("mike roe", "r roe")]
     ['name', '']
-    >>> name_difference("12 main st", "14 main street", "")
+    >>> name_difference("12 main st", "14 main street", "address")
     'number'
     """
-    if place:
+    if role in (*GIVEN_NAMES, "family"):
         both = _words_of_name(first), _words_of_name(second)
-        return "name" if all(both) and _are_two_people(both, _GIVEN[place], elsewhere) else ""
+        return "name" if all(both) and _are_two_people(both, role, elsewhere) else ""
     a, b = with_usual_words(first).split(), with_usual_words(second).split()
     if not a or not b or max(len(a), len(b)) > MOST_WORDS:
         return ""
-    only = set(a) - set(b), set(b) - set(a)
-    forms = {form for words in (a, b) if (form := _legal_form(words))}
-    if len(forms) == 2 or (not all(only) and _BRANCHES & (only[0] | only[1])):
-        return "name"
-    numbers = [{w.rstrip("abcdefgh") for w in words if w[0].isdigit()} for words in only]
-    shared = (word for word in set(a) & set(b) if word.isalpha() and word not in _USUAL)
-    return "number" if all(numbers) and numbers[0].isdisjoint(numbers[1]) and any(shared) else ""
+    if role == "company":
+        only = set(a) - set(b), set(b) - set(a)
+        forms = {form for words in (a, b) if (form := _legal_form(words))}
+        is_branch = not all(only) and not _BRANCHES.isdisjoint(only[0] | only[1])
+        return "company" if len(forms) == 2 or is_branch else ""
+    if role != "address":
+        return ""
+    found = [{_house(word) for word in words} for words in (a, b)]
+    only = found[0] - found[1], found[1] - found[0]
+    shared = (word.isalpha() and word not in _STREET_TYPES for word in found[0] & found[1])
+    differ = all(any(len(word) < 5 and word.isdigit() for word in words) for words in only)
+    return "number" if differ and any(shared) else ""
+
+
+def _house(word: str) -> str:
+    number = _HOUSE.fullmatch(word)
+    return number[1] if number else word
 
 
 def _legal_form(words: list[str]) -> str:
@@ -276,23 +316,24 @@ def _legal_form(words: list[str]) -> str:
 
 
 def _are_two_people(
-    both: tuple[list[str], list[str]],
-    given: slice,
-    elsewhere: tuple[Sequence[str], Sequence[str]],
+    both: tuple[list[str], list[str]], role: str, elsewhere: tuple[str, str]
 ) -> bool:
-    generations = [{_GENERATIONS[word] for word in words if word in _GENERATIONS} for words in both]
+    generations = [_GENERATIONS.get(words[-1]) for words in both]
     if generations[0] != generations[1]:
         return True
-    names = [[word for word in words if word not in _GENERATIONS][given] for words in both]
+    names = [[word for word in words if word not in _GENERATIONS] for words in both]
+    if role == "family" or not all(names):
+        return False
+    # A column with the family name first has the given name in the second place.
+    given = [words[min(1, len(words) - 1) if role == "last" else 0] for words in names]
     return all(
-        any(
-            not any(word in words for words in anywhere)
-            and not any(_may_be_same(word, name) for name in others)
-            for word in of_one
+        not any(
+            word == other or (other not in own and _may_be_same(word, other)) for other in others
         )
-        for of_one, others, anywhere in (
-            (names[0], names[1], (both[1], elsewhere[1])),
-            (names[1], names[0], (both[0], elsewhere[0])),
+        and word not in _plain(more).split()
+        for word, own, others, more in (
+            (given[0], names[0], names[1], elsewhere[1]),
+            (given[1], names[1], names[0], elsewhere[0]),
         )
     )
 
@@ -310,11 +351,13 @@ def _may_be_same(word: str, other: str) -> bool:
     ]
     if len(shorter) == 1:
         return any(form.startswith(shorter) for form in forms[1])
-    are_known = [name in _GIVEN_NAMES for name in (shorter, longer)]
-    is_complete = all(are_known) and shorter in heads[0]
-    if longer.startswith(shorter) and not is_complete:
-        return True
-    return not all(are_known) and any(
+    if all(name in _GIVEN_NAMES for name in (shorter, longer)):
+        return False
+    if longer.startswith(shorter):
+        return shorter not in heads[0] or longer[len(shorter) :] not in _FEMALE_ENDS
+    if len(shorter) == len(longer) == 3:
+        return sorted(shorter) == sorted(longer)
+    return any(
         OSA.distance(one, two) <= (min(len(one), len(two)) > 3) + (min(len(one), len(two)) > 5)
         for one in forms[0]
         for two in forms[1]

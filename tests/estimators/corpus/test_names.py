@@ -26,7 +26,7 @@ def test_nicknames_agree_in_a_column_of_names_and_in_an_older_file_do_not(tmp_pa
 
     same, other = effects(finder)
     assert same > 0 > other
-    del finder._scores.columns._are_names, finder._scores.columns._given_names
+    del finder._scores.columns._are_names, finder._scores.columns._roles
     save_model(finder, tmp_path / "older.film")
     assert effects(load_model(tmp_path / "older.film"))[0] < same
 
@@ -89,3 +89,42 @@ def test_house_numbers_of_one_street_tell_people_apart():
     scores, kinds = finder.score_pairs([(n, n + 1), (n, n + 2)])
     assert scores[0] < 0.5 < scores[1]
     assert kinds[0] == "differs in number"
+
+
+@pytest.mark.parametrize(
+    ("column", "first", "other"),
+    [("contact", "Alice Wood", "Brian Cole"), ("clerk", "Alice", "Brian")],
+)
+def test_people_in_a_later_column_are_not_who_the_record_is(column, first, other):
+    rng, rows = np.random.default_rng(0), []
+    for n in range(150):
+        row = {"company": f"{FAMILY.split()[n % 14]} {ROADS.split()[n % 6]} {n} Ltd"}
+        row |= {"town": str(rng.choice(["Bath", "York", "Dover"])), "phone": f"0{10**8 + 7919 * n}"}
+        for _ in range(2 if n % 4 == 0 else 1):
+            name = (
+                rng.choice(FIRST.split())
+                if column == "clerk"
+                else " ".join((rng.choice(FIRST.split()), rng.choice(FAMILY.split())))
+            )
+            rows.append(row | {column: name})
+    rows += [rows[0] | {column: first}, rows[0] | {column: other}]
+    finder = DuplicateFinder().fit(pd.DataFrame(rows))
+    scores, kinds = finder.score_pairs([(len(rows) - 2, len(rows) - 1)])
+    assert scores[0] > 0.8 and kinds[0] != "differs in name"
+
+
+def test_people_without_duplicates_have_none_and_no_column_is_left_out():
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "first": rng.choice(FIRST.split()),
+            "family": rng.choice(FAMILY.split()),
+            "address": f"{rng.integers(1, 300)} {rng.choice(ROADS.split())} Street",
+            "town": rng.choice(["Bath", "York", "Dover"]),
+            "born": f"{rng.integers(1940, 2000)}-{rng.integers(10, 13)}-{rng.integers(10, 29)}",
+        }
+        for _ in range(400)
+    ]
+    finder = DuplicateFinder().fit(pd.DataFrame(rows))
+    assert finder.left_out_ == ()
+    assert len(finder.find()) < 3
