@@ -99,11 +99,6 @@ class ColumnEvidence:
             if role in GIVEN_NAMES or number in people:
                 self._roles[number] = people.get(number, "")
 
-    @property
-    def are_people(self) -> bool:
-        """Whether the records are people, by their given names."""
-        return not set(GIVEN_NAMES).isdisjoint(self._roles)
-
     def check_state(self) -> None:
         """Compare names as other text, if an earlier version saved this."""
         vars(self).setdefault("_are_names", [False] * len(self.kinds))

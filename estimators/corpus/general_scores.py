@@ -74,24 +74,29 @@ class AgreementScores:
         if self.weights is None:
             # Weights are learned with the differences: where many couples share an address, it
             # then says little.
-            scores = np.minimum(expit(general + apart), HIGHEST_SIMILARITY)
-            cells, chances, weights = chances_by_case(pairs, scores, two_tables=self._two_tables)
-            one = fit_column_weights(levels, (weights @ chances)[cells])
-            both = expit(log_odds_with_columns(general, one, levels) + apart)
-            alone = separating_column_weights(levels, both, two_tables=self._two_tables)
-            self.weights = alone or one
-            chances = expit(log_odds_with_columns(general, self.weights, levels) + apart)
+            self.weights = self._learned(pairs, levels, general, apart)
+            # Without them: else people of equal first names seem duplicates that share little else.
+            weights = self._learned(pairs, levels, general, 0.0) if apart.any() else self.weights
+            chances = expit(log_odds_with_columns(general, weights, levels))
             names = np.array(list(self._evidence.kinds), dtype=object)
             says_nothing = uninformative_columns(levels, chances)
             # Two names at one address are two people, also if many families share addresses.
             says_nothing &= ~np.array(self._evidence.has_many_texts, dtype=bool)
-            # Pairs of people are similar where first names are equal, so other columns seem random.
-            says_nothing &= not self._evidence.are_people
             self.uninformative = tuple(names[says_nothing])
         kinds = np.full(len(levels), "", dtype=object)
         for what, (kind, _) in _APART.items():
             kinds[(differences == what).any(axis=1)] = f"differs in {kind}"
         return log_odds_with_columns(general, self.weights, levels) + apart, kinds
+
+    def _learned(
+        self, pairs: np.ndarray, levels: np.ndarray, general: np.ndarray, apart: np.ndarray | float
+    ) -> ColumnWeights:
+        """Learn the weights of columns from pairs and what differences add to their log-odds."""
+        scores = np.minimum(expit(general + apart), HIGHEST_SIMILARITY)
+        cells, chances, weights = chances_by_case(pairs, scores, two_tables=self._two_tables)
+        one = fit_column_weights(levels, (weights @ chances)[cells])
+        both = expit(log_odds_with_columns(general, one, levels) + apart)
+        return separating_column_weights(levels, both, two_tables=self._two_tables) or one
 
     def of_columns(self, first: Sequence[str], second: Sequence[str]) -> dict[str, np.ndarray]:
         """Return what each column adds to the log-odds of pairs of records."""
