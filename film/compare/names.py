@@ -102,7 +102,7 @@ _USUAL = {
     for word in words
 }
 
-_UMLAUT = re.compile(r"(?<![aeiouyq])(?:([aou])e|(a)a)")
+_UMLAUT = re.compile(r"(?<![aeiouyq])(?:([aou])e|(a)a)(?=[a-z])")
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "æ": "a", "œ": "o", "ł": "l", "đ": "d", "ð": "d"})
 
 _FEMALE_ENDS = ("a", "e", "ia", "ina", "ine", "ette", "elle", "le")

@@ -113,7 +113,7 @@ def test_a_stack_explains_the_probability_of_a_duplicate():
     found, expected = fitted("stack", "nonmatch", "match"), fitted("stack")
     told = [model.explain(DATA.pairs[:1])[0].probability for model in (found, expected)]
     assert told[0] == told[1]
-    assert found.threshold_for(0.5) == expected.threshold_for(0.5)
+    assert found.threshold_for(0.3) == expected.threshold_for(0.3)
     y = np.where(DATA.y == 1, "match", "nonmatch")
     curve = fitted("rule", "nonmatch", "match").k_curve(DATA.pairs, y)
     np.testing.assert_array_equal(curve.fnr, fitted("rule").k_curve(DATA.pairs, DATA.y).fnr)

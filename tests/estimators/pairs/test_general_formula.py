@@ -340,7 +340,7 @@ def test_the_formula_counts_more_where_an_encoder_finds_few_training_texts_near(
     density = names.index("letters: density on the sparser side")
     sparse, dense = np.quantile(encoded.out_of_fold_[:, density], [0.05, 0.5])
     inputs[:, -1] = 1
-    p = encoded.final_estimator_.predict_proba(inputs[:, :-1])[:, 1]
+    p = np.clip(encoded.final_estimator_.predict_proba(inputs[:, :-1])[:, 1], 1e-6, 1 - 1e-6)
     stack = logit(p)
     u = side.offset + side.slope * inputs[:, -2]
     for value, share in [(dense, 0.1), ((sparse + dense) / 2, 0.55), (sparse, 1.0)]:
