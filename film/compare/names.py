@@ -102,10 +102,10 @@ _USUAL = {
     for word in words
 }
 
-_UMLAUT = re.compile(r"(?<![aeiouyq])(?:([aou])e|(a)a)(?=[a-z])")
+_UMLAUT = re.compile(r"(?<![aeiouyq])(?:([aou])e(?=[a-z])|(a)a)")
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "æ": "a", "œ": "o", "ł": "l", "đ": "d", "ð": "d"})
 
-_FEMALE_ENDS = ("a", "e", "ia", "ina", "ine", "ette", "elle", "le")
+_FEMALE_ENDS = ("a", "ia", "ina", "ine", "ette", "elle", "le")
 """Ends of forms for women of the names of men."""
 
 _GENERATIONS = {"jr": "ii", "junior": "ii", "ii": "ii", "iii": "iii"}
@@ -354,7 +354,8 @@ def _may_be_same(word: str, other: str) -> bool:
     if all(name in _GIVEN_NAMES for name in (shorter, longer)):
         return False
     if longer.startswith(shorter):
-        return shorter not in heads[0] or longer[len(shorter) :] not in _FEMALE_ENDS
+        is_female = longer[len(shorter) :] in _FEMALE_ENDS and shorter[-1] not in "ae"
+        return shorter not in heads[0] or not is_female
     if len(shorter) == len(longer) == 3:
         return sorted(shorter) == sorted(longer)
     return any(
