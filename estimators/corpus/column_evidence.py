@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -121,6 +122,7 @@ class ColumnEvidence:
         Values of `film.compare.name_difference` as an object array, (n_pairs, n_columns).
         """
         found = np.full((len(first), len(self.kinds)), "", dtype=object)
+        words = functools.cache(normalize_text)
         for number, cells, pairs, pair_of in self._pairs_of_cells(first, second):
             role = self._roles[number]
             if not role:
@@ -133,7 +135,7 @@ class ColumnEvidence:
                 continue
             for row in np.flatnonzero(found[:, number] == "name").tolist():
                 # A given name may be in another column of the other record.
-                elsewhere = normalize_text(first[row]), normalize_text(second[row])
+                elsewhere = words(first[row]), words(second[row])
                 found[row, number] = name_difference(*both[int(pair_of[row])], role, elsewhere)
         return found
 

@@ -196,6 +196,7 @@ def with_usual_words(text: str) -> str:
     )
 
 
+@functools.lru_cache(maxsize=_CACHED)
 def _plain(text: str) -> str:
     """Leave out accents, and write umlauts and other letters without their second letter."""
     if not text.isascii():
