@@ -29,6 +29,8 @@ from film.text import normalize_text
 
 _MOST_STATES = 20
 """Number of different texts up to which a column may hold states or sources of records."""
+_DAYS_OF_BIRTHS = 40 * 365
+"""Days that the middle 80 % of dates of birth span at least; other dates are more recent."""
 
 
 @savable
@@ -58,6 +60,7 @@ class ColumnEvidence:
         self._places = [columns.index(name) for name in kinds]
         self._counts: list[dict[str, int]] = []
         self._day_first: list[bool] = []
+        self._are_births: list[bool] = []
         self._are_names: list[bool] = []
         self._roles: list[str] = []
         self.has_many_texts: list[bool] = []
@@ -69,6 +72,9 @@ class ColumnEvidence:
                     counts.update(dict.fromkeys(normalize_text(cell).split(), n_cells))
             self._counts.append(dict(counts))
             self._day_first.append(kind == "date" and is_day_first(cells[place]))
+            self._are_births.append(
+                kind == "date" and _are_births(parsed(cells[place], kind, self._day_first[-1]))
+            )
             written = {cell: comparable_cell(cell, kind) for cell in dict.fromkeys(cells[place])}
             # Misspelt names are rare, but most of the different ones.
             role = role_of_names([written[cell] for cell in cells[place]]) if kind == "text" else ""
@@ -104,6 +110,7 @@ class ColumnEvidence:
         """Compare names as other text, if an earlier version saved this."""
         vars(self).setdefault("_are_names", [False] * len(self.kinds))
         vars(self).setdefault("_roles", [""] * len(self.kinds))
+        vars(self).setdefault("_are_births", [False] * len(self.kinds))
         vars(self).setdefault("has_many_texts", [False] * len(self.kinds))
 
     def levels(self, space: TextSpace, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
@@ -119,11 +126,16 @@ class ColumnEvidence:
     def differences(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         """Return in what names and addresses of pairs of records differ that are not the same.
 
-        Values of `film.compare.name_difference` as an object array, (n_pairs, n_columns).
+        Values of `film.compare.name_difference` as an object array, (n_pairs, n_columns), with
+        "alias" instead of "name" if both were born on one day.
         """
         found = np.full((len(first), len(self.kinds)), "", dtype=object)
+        born_alike = np.zeros(len(first), dtype=bool)
         words = functools.cache(normalize_text)
         for number, cells, pairs, pair_of in self._pairs_of_cells(first, second):
+            if self._are_births[number]:
+                a, b = parsed(cells, "date", self._day_first[number])[pairs].T
+                born_alike |= (a == b)[pair_of]
             role = self._roles[number]
             if not role:
                 continue
@@ -137,6 +149,7 @@ class ColumnEvidence:
                 # A given name may be in another column of the other record.
                 elsewhere = words(first[row]), words(second[row])
                 found[row, number] = name_difference(*both[int(pair_of[row])], role, elsewhere)
+        found[(found == "name") & born_alike[:, None]] = "alias"
         return found
 
     def _pairs_of_cells(
@@ -184,6 +197,11 @@ class ColumnEvidence:
                 for cell in cells
             ]
         )
+
+
+def _are_births(days: np.ndarray) -> bool:
+    known = days[~np.isnan(days)]
+    return bool(len(known)) and np.ptp(np.quantile(known, [0.1, 0.9])) >= _DAYS_OF_BIRTHS
 
 
 def cells_by_column(records: Sequence[str]) -> list[list[str]]:

@@ -25,7 +25,12 @@ from film.judge import (
     uninformative_columns,
 )
 
-_APART = {"number": ("number", -2.0), "company": ("name", -2.0), "name": ("name", -4.0)}
+_APART = {
+    "number": ("number", -2.0),
+    "company": ("name", -2.0),
+    "name": ("name", -4.0),
+    "alias": ("name", -2.0),
+}
 """Kind and log-odds by the difference of names and addresses; number: of houses in one street."""
 
 

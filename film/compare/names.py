@@ -110,8 +110,9 @@ _FEMALE_ENDS = ("a", "ia", "ina", "ine", "ette", "elle", "le")
 
 _GENERATIONS = {"jr": "ii", "junior": "ii", "ii": "ii", "iii": "iii"}
 _TITLES = frozenset(
-    "mr mrs ms miss dr prof herr frau sr senior sir rev capt captain lt sgt col gen na none null "
-    "unknown unbekannt baby tbd".split()
+    "mr mrs ms miss dr prof herr frau sr senior sir rev reverend capt captain lt sgt col gen lord "
+    "lady baron baroness baronet viscount viscountess earl count countess marquess duke duchess "
+    "prince princess king queen bishop na none null unknown unbekannt baby tbd".split()
 )
 """Words that say little about who it is, some of which stand for a missing name."""
 

@@ -76,6 +76,28 @@ def test_people_of_one_family_and_address_are_no_duplicates(is_split):
     assert total == pytest.approx(logit(every.scores[place]))
 
 
+def test_another_first_name_counts_less_between_people_born_on_one_day():
+    frame, _ = households(False)
+    rng = np.random.default_rng(1)
+    years = [str(year) for year in rng.integers(1920, 2010, len(frame))]
+    frame["born"] = [f"{year}-0{rng.integers(1, 10)}-17" for year in years]
+    row = {"name": "Carl Roe", "address": "12 Elm Street", "town": "Bath", "born": "1970-03-03"}
+    more = [row, row | {"name": "Nina Roe"}, row | {"name": "Nina Roe", "born": "1970-03-04"}]
+
+    def effect(frame: pd.DataFrame) -> list[float]:
+        finder = DuplicateFinder().fit(pd.concat([frame, pd.DataFrame(more)], ignore_index=True))
+        pairs = [(len(frame), len(frame) + 1), (len(frame), len(frame) + 2)]
+        assert finder.score_pairs(pairs)[1].tolist() == ["differs in name"] * 2
+        return [explained.effects["column name"] for explained in finder.explain(pairs)]
+
+    same_day, next_day = effect(frame)
+    assert same_day == pytest.approx(next_day + 2)
+    # Dates of the last years are no dates of birth.
+    recent = [f"20{n % 20:02d}-03-17" for n in range(len(frame))]
+    same_day, next_day = effect(frame.assign(born=recent))
+    assert same_day == pytest.approx(next_day)
+
+
 def test_house_numbers_of_one_street_tell_people_apart():
     frame, _ = households(False)
     twins = [

@@ -183,6 +183,8 @@ def test_houses_of_one_street_differ_in_their_number(one, other, expected):
         ("Ludwig van Beethoven", "Ludwig M. Beethoven", "first"),
         ("Smithson, Bob", "Robert Smythson", "first"),
         ("Capt. John M. Rowan", "Lt John Rowan", "first"),
+        ("Lord Byron", "George Gordon Byron", "first"),
+        ("King Edward", "Prince Edward", "first"),
         ("N/A Roe", "Martin Roe", "first"),
         ("N/A", "Martin", "all"),
         ("Unknown", "Martin", "all"),
