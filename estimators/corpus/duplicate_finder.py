@@ -131,10 +131,14 @@ class DuplicateFinder(BaseEstimator):
     left_out_ : tuple of str
         Columns that tell no duplicates from other pairs. They are neither compared nor among
         ``columns_``.
+    cells_ : dict of str to list of str, or None
+        Cells of each column of ``columns_``; None for texts.
     codes_ : ndarray of int, shape (n_rows,)
         Number of the unique text of each row, −1 for empty texts.
     has_blocks_ : bool
         Whether `fit` had blocks.
+    blocks_ : ndarray of int, shape (n_rows,)
+        Number of the block of each row.
     n_without_vector_ : int
         Number of unique texts whose vector is zero, because the vectors represent nothing in them.
         They can have copies, but no neighbours.
@@ -269,6 +273,7 @@ class DuplicateFinder(BaseEstimator):
             self._rows = no_rows.grown(names, rows, inside, index, others)
             self._scores = PairScores(index, probabilities, evidence)
             self._columns = columns
+            self._remembered = np.empty(0, dtype=np.intp), 0
 
         self._left_out = ()
         if evidence is not None and columns is not None:
@@ -331,10 +336,54 @@ class DuplicateFinder(BaseEstimator):
         self._rows = known.grown(names, rows, inside, scores.index, [])
         return self
 
+    def remember_groups(self, groups: DuplicateGroups) -> DuplicateFinder:
+        """Let groups keep their rows and numbers when rows are added.
+
+        In later calls of `groups`, also of a saved finder, the rows of each group stay together. A
+        new row joins a group by its mean (or lowest) score with all rows of the group, and gets its
+        number. New groups get new numbers. If groups are merged, the lowest number stays
+        (`DuplicateGroups.renumbered`). A group with a pair of ``cannot_link`` is grouped anew; the
+        part with its first row keeps the number. `fit` forgets all groups.
+
+        Parameters
+        ----------
+        groups : DuplicateGroups
+            Groups of all rows, from `groups`.
+
+        Returns
+        -------
+        self : DuplicateFinder
+            With these groups.
+
+        Raises
+        ------
+        ValueError
+            If rows were added since.
+
+        Examples
+        --------
+        >>> from estimators import DuplicateFinder
+        >>> finder = DuplicateFinder().fit(["a red chair", "a red chair!", "a lamp"])
+        >>> finder.remember_groups(finder.groups(0.5)).add(["a lamp.", "a red chair?"])
+        DuplicateFinder()
+        >>> groups = finder.groups(0.5)
+        >>> groups.numbers.tolist(), [group.members.tolist() for group in groups]
+        ([0, 1], [[0, 1, 4], [2, 3]])
+        """
+        if len(groups.labels) != len(self.ids_):
+            raise ValueError(
+                f"groups has {len(groups.labels)} rows, but the finder {len(self.ids_)}: give the "
+                "result of groups() after the last add()"
+            )
+        n_used = max(self._remembered[1], int(groups.numbers.max(initial=-1)) + 1)
+        self._remembered = np.append(groups.numbers, -1)[groups.labels], n_used
+        return self
+
     ids_ = property(lambda self: self._corpus()[0].ids, doc="Ids of the rows.")
     texts_ = property(lambda self: self._corpus()[0].texts, doc="Texts of the rows.")
     codes_ = property(lambda self: self._corpus()[0].codes, doc="Unique text of each row.")
     has_blocks_ = property(lambda self: self._corpus()[0].has_blocks, doc="Whether fit had blocks.")
+    blocks_ = property(lambda self: self._corpus()[0].blocks, doc="Block of each row.")
     index_ = property(lambda self: self._corpus()[1].index.name, doc="How neighbours are searched.")
     vectorizer_ = property(
         lambda self: self._corpus()[1].index.space.vectorizer(), doc="Embedder of the candidates."
@@ -353,6 +402,15 @@ class DuplicateFinder(BaseEstimator):
         """Columns of the records; None for texts."""
         self._corpus()
         return self._columns
+
+    @property
+    def cells_(self) -> dict[str, list[str]] | None:
+        """Cells of each column; None for texts."""
+        rows = self._corpus()[0]
+        if self._columns is None:
+            return None
+        cells = cells_by_column(rows.records.tolist()) or [[] for _ in self._columns]
+        return dict(zip(self._columns, cells, strict=True))
 
     @property
     def kinds_(self) -> dict[str, str]:
@@ -505,8 +563,11 @@ class DuplicateFinder(BaseEstimator):
         wanted = checked_limits("groups", threshold, None)
         if wanted.lowest == 0:
             raise ValueError("threshold=0 would group all rows; give a higher one, such as 0.5")
-        known = self.known_pairs(must_link, cannot_link)
-        return group_rows(rows, scores, wanted, linkage, known, self.verbose)
+        remembered, n_used = self._remembered
+        n_added = len(rows.codes) - len(remembered)
+        before = np.pad(remembered, (0, n_added), constant_values=-1)
+        known = KnownPairs(must_link, cannot_link, rows.ids, rows.codes, rows.blocks, before)
+        return group_rows(rows, scores, wanted, linkage, known, self.verbose, (before, n_used))
 
     def query(self, text: str, k: int = 5) -> Matches:
         """Find the rows nearest to a text, in all blocks.
@@ -688,6 +749,7 @@ class DuplicateFinder(BaseEstimator):
     _scores: PairScores
     _columns: tuple[str, ...] | None = None
     _left_out: tuple[str, ...] = ()
+    _remembered: tuple[np.ndarray, int] = np.empty(0, dtype=np.intp), 0
 
     def check_state(self) -> None:
         """Take the cells of records from the index, if an earlier version kept them there alone."""

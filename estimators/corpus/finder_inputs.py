@@ -191,6 +191,9 @@ class KnownPairs:
         Ids of all rows.
     codes, blocks : ndarray of int, shape (n_rows,)
         Unique text of each row, −1 for empty texts, and its block.
+    groups : ndarray of int, shape (n_rows,), optional
+        Group of each row, −1 for none. Its rows must be linked, except those of a group with a
+        pair of ``cannot_link``.
 
     Attributes
     ----------
@@ -210,9 +213,10 @@ class KnownPairs:
         ids: np.ndarray,
         codes: np.ndarray,
         blocks: np.ndarray,
+        groups: np.ndarray | None = None,
     ) -> None:
         self.must = self.cannot = np.empty((0, 2), dtype=np.intp)
-        if must_link is None and cannot_link is None:
+        if must_link is None and cannot_link is None and groups is None:
             return
         place = {name: row for row, name in enumerate(ids.tolist())}
         same = rows_of_ids("must_link", must_link, place)
@@ -235,6 +239,8 @@ class KnownPairs:
                     f"cannot_link separates the rows {ids[a]!r} and {ids[b]!r}, which are copies "
                     "of one text; drop that pair, or give them different blocks"
                 )
+        if groups is not None:
+            same = np.concatenate([_links_within(groups, codes, apart), same])
         self.must = _unique_pairs(codes[same])
         self.cannot = _unique_pairs(codes[apart])
         path = must_link_path(self.must, self.cannot, int(codes.max(initial=-1)) + 1)
@@ -260,6 +266,17 @@ def rows_of_ids(name: str, pairs: IdPairs | None, place: dict[Any, int]) -> np.n
                 raise ValueError(f"{name}[{position}] names {end!r}, which is not the id of a row")
         rows.append([place[end] for end in ends])
     return np.array(rows, dtype=np.intp).reshape(-1, 2)
+
+
+def _links_within(groups: np.ndarray, codes: np.ndarray, apart: np.ndarray) -> np.ndarray:
+    """Link the rows of each group to its first, except groups with two texts that are apart."""
+    kept = np.flatnonzero(groups >= 0)
+    of_text = np.full(codes.max(initial=-1) + 2, -1)
+    of_text[codes[kept]] = groups[kept]
+    a, b = of_text[codes[apart]].T
+    kept = kept[~np.isin(groups[kept], a[a == b])]
+    _, first, group = np.unique(groups[kept], return_index=True, return_inverse=True)
+    return np.column_stack([kept[first][group], kept])
 
 
 def _unique_pairs(pairs: np.ndarray) -> np.ndarray:

@@ -171,7 +171,8 @@ class DuplicateGroup:
     ids, texts : ndarray of object, shape (size,)
         Ids and texts of the rows.
     score : float
-        Link at which the last two parts of the group were merged; 1 for exact copies.
+        Link at which the last two parts of the group were merged; 1 if all rows are exact copies or
+        known to belong together.
     weakest_pair : tuple of int
         Rows of the two texts with the lowest score.
     weakest_score : float
@@ -208,6 +209,12 @@ class DuplicateGroups(_Table):
         Sorted by decreasing score, then by decreasing size.
     labels : ndarray of int, shape (n_rows,)
         Position in ``groups`` of each row's group, −1 for rows without a group.
+    numbers : ndarray of int, shape (n_groups,)
+        Number of each group: its position, unless groups were remembered
+        (`DuplicateFinder.remember_groups`).
+    renumbered : dict of int to int
+        For each remembered number that did not stay, because groups were merged, the number of the
+        group now.
     merges : ndarray of float64, shape (n_merges, 3)
         Node, node, score, by decreasing score: `film.corpus.cut(merges, n_rows, t)` returns the
         groups at any higher threshold t.
@@ -234,6 +241,8 @@ class DuplicateGroups(_Table):
     prior: float | None
     n_cut: int
     n_incomplete: int
+    numbers: np.ndarray
+    renumbered: dict[int, int]
     expected: ExpectedPrecision | None = None
 
     def __len__(self) -> int:
@@ -349,7 +358,7 @@ class DuplicateGroups(_Table):
                 "id": name,
                 "text": text,
             }
-            for number, group in enumerate(self.groups)
+            for number, group in zip(self.numbers.tolist(), self.groups, strict=True)
             for row, name, text in zip(
                 group.members.tolist(), group.ids.tolist(), group.texts.tolist(), strict=True
             )

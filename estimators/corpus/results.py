@@ -19,7 +19,14 @@ from estimators.corpus.found_duplicates import (
 from estimators.corpus.growth import Scored, Wanted
 from estimators.corpus.pair_scores import PairScores
 from estimators.inputs import as_texts, joined_cells
-from film.corpus import cut, link_scores, merges_of_rows, missing_pairs, weakest_links
+from film.corpus import (
+    continued_numbers,
+    cut,
+    link_scores,
+    merges_of_rows,
+    missing_pairs,
+    weakest_links,
+)
 from film.judge import one_to_one
 from film.text import copy_key
 
@@ -118,8 +125,9 @@ def group_rows(
     linkage: Any,
     known: KnownPairs,
     verbose: int,
+    numbered: tuple[np.ndarray, int],
 ) -> DuplicateGroups:
-    """Group rows by the links of their texts."""
+    """Group rows by the links of their texts; ``numbered`` is as for `continued_numbers`."""
     found = scores.of_wanted(wanted, known.cannot, verbose)
     first_rows, copies = rows.first_and_copies()
     pairs, values, links, n_incomplete = _linked(
@@ -136,8 +144,16 @@ def group_rows(
             stacklevel=3,
         )
     provenance = _provenance(scores, found)
+    numbers, renumbered = continued_numbers(labels, *numbered)
     return DuplicateGroups(
-        groups, labels, merges, linkage=linkage, n_incomplete=n_incomplete, **provenance
+        groups,
+        labels,
+        merges,
+        linkage=linkage,
+        n_incomplete=n_incomplete,
+        **provenance,
+        numbers=numbers,
+        renumbered=renumbered,
     )
 
 

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from film.checks import checked_integers
 
-__all__ = ["checked_pairs", "connected_groups", "must_link_path"]
+__all__ = ["checked_pairs", "connected_groups", "continued_numbers", "must_link_path"]
 
 
 def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
@@ -60,6 +60,52 @@ def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
     order = np.empty_like(first)
     order[np.argsort(first)] = np.arange(len(first))
     return order[inverse].astype(np.intp, copy=False)
+
+
+def continued_numbers(
+    labels: NDArray[np.integer], before: NDArray[np.integer], n_used: int
+) -> tuple[NDArray[np.intp], dict[int, int]]:
+    """Return the number of each group: that of before, or a new one.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (n_points,)
+        Group of each point, 0, 1, 2, …; −1 for none.
+    before : ndarray of int, shape (n_points,)
+        Earlier number of each point's group, −1 for none.
+    n_used : int
+        Numbers below it were given before; new ones start with it.
+
+    Returns
+    -------
+    numbers : ndarray of intp, shape (n_groups,)
+        Number of each group, all different. An earlier number goes to the group of the first point
+        that had it; if a group has several, the lowest stays.
+    gone : dict of int to int
+        For each earlier number that did not stay, the number of the group that has it now.
+
+    Notes
+    -----
+    O(n_points log n_points).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.corpus import continued_numbers
+    >>> labels, before = np.array([0, 0, 1, 0, 1, 2, 2]), np.array([3, 3, -1, 4, -1, 0, 0])
+    >>> continued_numbers(labels, before, n_used=5)
+    (array([3, 5, 0]), {4: 3})
+    """
+    told = np.flatnonzero((before >= 0) & (labels >= 0))
+    old, first = np.unique(before[told], return_index=True)
+    group = labels[told[first]]
+    numbers = np.full(labels.max(initial=-1) + 1, -1, dtype=np.intp)
+    # Of several values for one place, NumPy keeps the last, here the lowest.
+    numbers[group[::-1]] = old[::-1]
+    is_new = numbers < 0
+    numbers[is_new] = n_used + np.arange(is_new.sum())
+    gone = numbers[group] != old
+    return numbers, dict(zip(old[gone].tolist(), numbers[group[gone]].tolist(), strict=True))
 
 
 def checked_pairs(pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:

@@ -69,6 +69,15 @@ def test_models_saved_before_load_and_predict_the_same(name, monkeypatch):
         np.testing.assert_allclose(found, call["result"], rtol=bound, atol=bound)
 
 
+def test_a_collection_saved_before_remembers_groups(tmp_path):
+    finder = load_model(GOLDEN / "finder.film")
+    groups = finder.groups(0.3)
+    assert groups.numbers.tolist() == [*range(len(groups))] and len(groups)
+    save_model(finder.remember_groups(groups), tmp_path / "finder.film")
+    again = load_model(tmp_path / "finder.film").groups(0.3)
+    np.testing.assert_array_equal(np.append(again.numbers, -1)[again.labels], groups.labels)
+
+
 DATA = make_question_pairs(80, random_state=0)
 NEW = [("how do I learn chess", "what is the best way to learn chess?"), ("a cat", "the old dog")]
 X = np.random.default_rng(0).normal(size=(60, 3))

@@ -114,12 +114,16 @@ class _NumberOr(click.ParamType):
     "--save",
     type=FILE,
     metavar="FILE",
-    help="Save TABLE and its search index as a collection for --against.",
+    help="Save TABLE, its search index and its groups as a collection for --against.",
 )
 @click.option(
     "--add",
     is_flag=True,
-    help="Add the rows of TABLE to the collection of --against, after the result is written.",
+    help=(
+        "Add the rows of TABLE to the collection of --against, after the result is written. With "
+        "--groups, the result has the groups of the whole collection, and groups keep their "
+        "numbers."
+    ),
 )
 @click.option(
     "--within",
@@ -264,6 +268,13 @@ def duplicates(**given: Any) -> None:
     records = rows_of(rows, options.text, compared and compared.ours)
     texts = records.texts
     ids = _ids_of(rows, named, len(collection.finder.ids_) if collection and options.add else 0)
+    blocks = blocks_of(rows, options.within)
+    if collection and options.add:
+        collection.check_new(ids)
+    if collection and options.is_growing:
+        finder = collection.finder.set_params(verbose=verbosity()).add(records.given, ids, blocks)
+        rows, records = collection.whole(rows)
+        ids, blocks = finder.ids_.tolist(), finder.blocks_.tolist()
     carried = [other for other in rows.columns if other != named]
     is_written = options.out is not None or (
         options.html is None and (options.golden is None or options.keep is not None)
@@ -275,9 +286,6 @@ def duplicates(**given: Any) -> None:
     sort_by = options.keep
     if sort_by not in (None, "first", "longest"):
         sort_by = sort_values(rows, sort_by)
-    if collection and options.add:
-        collection.check_new(ids)
-    blocks = blocks_of(rows, options.within)
     must, cannot = [], []
     if options.not_same is not None:
         must, cannot = known_pairs(options.not_same, options.encoding, records, ids, blocks)
@@ -305,21 +313,18 @@ def duplicates(**given: Any) -> None:
     if measured and options.prior == "estimate":
         prior = finder.find(threshold=1.0).prior
         options.threshold = _threshold_for(options.precision, classifier, prior)
+    across = None if options.is_growing else options.against
     linkage = options.linkage or "average"
     constraints = {"must_link": must, "cannot_link": cannot}
     matching = {"blocks": blocks, "one_to_one": options.one_to_one}
     if options.precision is not None and not measured:
-        every = (
-            finder.find()
-            if options.against is None
-            else finder.match(records.given, ids, **matching)
-        )
+        every = finder.match(records.given, ids, **matching) if across else finder.find()
         options.threshold = _expected_threshold(options.precision, every.expected)
     limits = {"threshold": options.threshold, "budget": options.budget}
     mapped: Any = None
     golden: Any = None
     try:
-        if options.against is not None:
+        if across:
             found = finder.match(records.given, ids, **matching, **limits)
             result = pair_table(found)
         elif options.grouped or options.keep is not None:
@@ -359,15 +364,17 @@ def duplicates(**given: Any) -> None:
     if options.golden is not None:
         write_result(options.golden, None, *golden, like=rows)
     if options.html is not None:
-        if options.against is not None:
+        if across:
             data = match_data(found, lowest, len(rows))
-            title = f"Rows of {PurePath(rows.source).name} in {PurePath(options.against).name}"
+            title = f"Rows of {PurePath(rows.source).name} in {PurePath(across).name}"
         else:
-            data = page_data(finder, lowest, linkage, **constraints, cells=records.cells)
+            data = page_data(finder, lowest, linkage, **constraints)
             title = f"Duplicates in {PurePath(rows.source).name}"
         data["notes"] += estimates
         write_page(duplicates_page(data, title=title), options.html)
         note_written(options.html)
+    if not isinstance(found, DuplicatePairs) and (options.save is not None or options.is_growing):
+        finder.remember_groups(found)
     if options.save is not None:
         from estimators.persistence import save_model
 
@@ -375,7 +382,8 @@ def duplicates(**given: Any) -> None:
             save_model(finder, options.save)
         note_written(options.save, f"{len(finder.ids_)} rows")
     if collection and options.add:
-        finder.add(records.given, ids, blocks)
+        if not options.is_growing:
+            finder.add(records.given, ids, blocks)
         collection.save()
         note_written(collection.path, f"{len(finder.ids_)} rows")
     if kept_elsewhere is not None:
@@ -430,16 +438,17 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
     """Raise if options contradict each other, and open --against if it is a collection."""
     against, grouped = options.against, options.grouped or options.keep is not None
     known = against is not None and is_collection(against)
+    options.is_growing = options.add and options.grouped
     if options.one_to_one and against is None:
         raise click.UsageError("--one-to-one compares two tables; give --against too")
     if options.merge_differing and options.keep is None and options.golden is None:
         raise click.UsageError("--merge-differing applies to --keep and --golden; give one too")
     if against is not None:
         for option, one_table in (
-            ("--groups", options.grouped),
+            ("--groups", options.grouped and not options.add),
             ("--keep", options.keep),
             ("--golden", options.golden),
-            ("--not-same", options.not_same),
+            ("--not-same", options.not_same and not options.is_growing),
         ):
             if one_table:
                 raise click.UsageError(
@@ -447,6 +456,8 @@ def _checked_collection(options: SimpleNamespace) -> Collection | None:
                 )
         if options.save is not None:
             raise click.UsageError("--save saves one table; leave out --against, or give --add")
+    if options.is_growing and options.one_to_one:
+        raise click.UsageError("--one-to-one applies to pairs; leave out --one-to-one or --groups")
     if options.add and not known:
         raise click.UsageError("--add needs a collection; give --against a file written by --save")
     for option, fixed in (
@@ -517,6 +528,9 @@ def _note_on(found: Any, lowest: float, n_rows: int) -> None:
         n_duplicates = sum(group.size - 1 for group in found)
         text += f"; {n_duplicates} of {n_rows} rows are duplicates of an earlier row"
     note(text)
+    if merged := getattr(found, "renumbered", None):
+        now = (f"{gone + 1} is now in {number + 1}" for gone, number in merged.items())
+        note(f"groups that were merged: {', '.join(now)}")
     if found.n_cut:
         note(
             f"{found.n_cut} texts may have more pairs above {lowest:g} than the search returns; "

@@ -6,6 +6,7 @@ import os
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -15,7 +16,7 @@ from estimators.cli import reading
 from estimators.cli.console import Failure, note
 from estimators.cli.duplicates.rows import Rows
 from estimators.cli.options import LABEL_COLUMNS
-from estimators.cli.tables import escape_formula
+from estimators.cli.tables import Table, escape_formula
 from estimators.inputs import split_columns
 from estimators.persistence import HEADER
 from film.datasets import lock_beside, unlock
@@ -63,6 +64,15 @@ class Collection:
                 "--add"
             )
 
+    def whole(self, like: Table) -> tuple[Table, Rows]:
+        """Return all rows as a table of the format of another: texts, or compared columns."""
+        texts = self.finder.texts_.tolist()
+        cells = self.finder.cells_
+        columns = {"text": texts} if cells is None else cells
+        rows = [list(row) for row in zip(*columns.values(), strict=True)]
+        table = replace(like, columns=list(columns), rows=rows, lines=[], source=self.path)
+        return table, Rows(texts, cells)
+
     def save(self) -> None:
         """Save the collection, unless another command has changed it."""
         from estimators.persistence import save_model
@@ -103,7 +113,7 @@ def _stamp(path: str) -> tuple[int, int, int]:
     return state.st_ino, state.st_mtime_ns, state.st_size
 
 
-def blocks_of(table: Any, columns: Sequence[str]) -> list[str] | None:
+def blocks_of(table: Table, columns: Sequence[str]) -> list[str] | None:
     """Return the blocking key of each row: its cells in some columns, as one text."""
     if not columns:
         return None

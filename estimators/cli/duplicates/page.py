@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,15 @@ def page_data(
     linkage: str,
     must_link: Any = (),
     cannot_link: Any = (),
-    cells: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """Collect groups, scores and word alignments for `estimators.inspection.duplicates_page`.
 
     They are of all texts that are in a pair or group at half of ``threshold``, to which the slider
     goes down; copies are one entry. Words are aligned in the best `ALIGNED_PAIRS` pairs. Records
-    have ``cells``, the values of each column, and what each column adds, in place of alignments.
-    The other arguments are those of `DuplicateFinder.groups`.
+    have the values of each column, and what each column adds, in place of alignments. The other
+    arguments are those of `DuplicateFinder.groups`.
     """
+    cells = finder.cells_
     lowest = threshold / 2
     groups = finder.groups(lowest, linkage=linkage, must_link=must_link, cannot_link=cannot_link)
     found = finder.find(threshold=lowest, cannot_link=cannot_link)

@@ -48,7 +48,7 @@ def group_table(groups: Any, table: Table, carried: list[str]) -> Result:
             float(group.weakest_score),
             *(table.rows[row][place] for place in places),
         ]
-        for number, group in enumerate(groups, start=1)
+        for number, group in zip((groups.numbers + 1).tolist(), groups, strict=True)
         for row, name in zip(group.members.tolist(), group.ids.tolist(), strict=True)
     )
     return [*GROUP_COLUMNS, *carried], rows
@@ -67,7 +67,7 @@ def kept_tables(
         [
             ids[row],
             ids[kept[row]],
-            int(groups.labels[row]) + 1,
+            int(groups.numbers[groups.labels[row]]) + 1,
             float(groups[groups.labels[row]].score),
         ]
         for row in np.flatnonzero(~stays).tolist()

@@ -89,6 +89,47 @@ def test_a_collection_keeps_its_columns(shelf, tmp_path):
     assert ran.code == 2 and "'name'" in ran.err
 
 
+def test_groups_of_a_collection_keep_their_numbers(tmp_path):
+    people = [
+        *(["1", "Ann Lee", "1980-02-01", "a"], ["2", "Bo Li", "1975-11-30", "a"]),
+        *(["3", "Lee, Ann", "1980-02-01", "a"], ["4", "Cy Ho", "1966-05-05", "b"]),
+        *(["5", "Cy Ho", "1966-05-05", "b"], ["6", "Ann Lee", "1980-02-01", "b"]),
+        *(["7", "BO LI", "1975-11-30", "a"], ["8", "Di Ma", "1990-07-14", "a"]),
+    ]
+    columns = ["id", "name", "born", "shop"]
+    saved, page = tmp_path / "known.film", tmp_path / "page.html"
+    options = ("--compare", "name:text", "--compare", "born:date", "--within", "shop")
+    given = ("--groups", "--threshold", 0.5)
+    for part, rows in enumerate((people[:5], people[5:])):
+        write_csv(tmp_path / f"{part}.csv", columns, rows)
+    first = run("duplicates", tmp_path / "0.csv", *options, *given, "--save", saved)
+    before = {row["id"]: row["group"] for row in first.rows}
+    assert before["1"] == before["3"] != before["4"] == before["5"]
+    add = ("--within", "shop", "--against", saved, "--add", *given)
+    told = refused("duplicates", tmp_path / "1.csv", *add, "--one-to-one")
+    assert "leave out --one-to-one or --groups" in told
+    apart = write_csv(tmp_path / "known.csv", ["id1", "id2", "label"], [["8", "1", 1]])
+    ran = run(
+        *("duplicates", tmp_path / "1.csv", *add, "--not-same", apart),
+        *("--html", page, "--out", tmp_path / "groups.csv"),
+    )
+    assert ran.code == 0 and "3 groups" in ran.err and "known.film (8 rows" in ran.err, ran.err
+    assert "merged" not in ran.err
+    groups = pd.read_csv(tmp_path / "groups.csv", dtype=str)
+    assert list(groups) == ["group", "id", "score", "weakest", "name", "born"]
+    number = dict(zip(groups["id"], groups["group"], strict=True))
+    assert number == before | {"8": before["1"], "2": "3", "7": "3"}
+    assert dict(zip(groups["id"], groups["name"], strict=True))["7"] == "BO LI"
+    assert "Duplicates in known.film" in page.read_text() and "Di Ma" in page.read_text()
+    # Two groups that a label joins have the lower number.
+    write_csv(tmp_path / "2.csv", columns, [["9", "Ed Ng", "1999-09-09", "a"]])
+    write_csv(apart, ["id1", "id2", "label"], [["8", "2", 1]])
+    ran = run("duplicates", tmp_path / "2.csv", *add, "--not-same", apart)
+    assert f"groups that were merged: 3 is now in {before['1']}" in ran.err
+    after = {row["id"]: row["group"] for row in ran.rows}
+    assert after == number | {"2": before["1"], "7": before["1"]}
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -464,6 +464,90 @@ def test_a_failed_addition_leaves_the_finder_as_it_was():
     assert finder.add(["tea lamp pen"]).n_unique_ == len(_unique([*texts, "tea lamp pen"]))
 
 
+def _on_a_circle(texts):
+    """Text is an angle in degrees: the score of two is the cosine of their difference."""
+    angles = np.deg2rad([float(text) for text in texts])
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def _numbers(groups):
+    """Number of each row's group, −1 for none."""
+    return np.append(groups.numbers, -1)[groups.labels].tolist()
+
+
+@pytest.mark.parametrize(
+    ("old", "threshold", "new", "free", "numbers", "renumbered"),
+    [
+        ([40, 45, 0, 4], 0.985, [9, 41], [0, 0, 1, 1, 1, 0], [1, 1, 0, 0, 0, 1], {}),
+        ([0, 5, 90], 0.985, [180], [0, 0, -1, -1], [0, 0, -1, -1], {}),
+        ([40, 45, 90, 0, 5], 0.985, [91], [1, 1, 0, 2, 2, 0], [0, 0, 2, 1, 1, 2], {}),
+        ([0, 2, 20, 22], 0.95, [12, 14], [0] * 6, [0] * 6, {1: 0}),
+        ([0, 15], 0.96, [17, 18, 19], [-1, 0, 0, 0, 0], [0, 0, 0, 0, 0], {}),
+    ],
+    ids=["joined", "no partner", "new group", "merged", "never split"],
+)
+def test_remembered_groups_keep_their_rows_and_numbers(
+    old, threshold, new, free, numbers, renumbered
+):
+    texts = [str(angle) for angle in (*old, *new)]
+    finder = DuplicateFinder(embedder=_on_a_circle).fit(texts[: len(old)])
+    groups = finder.groups(threshold)
+    assert groups.numbers.tolist() == [*range(len(groups))]
+    assert _numbers(finder.add(texts[len(old) :]).groups(threshold)) == free
+    finder.fit(texts[: len(old)]).remember_groups(groups).add(texts[len(old) :])
+    groups = finder.groups(threshold)
+    assert _numbers(groups) == numbers and groups.renumbered == renumbered
+    assert [row["group"] for row in groups.rows()] == [
+        number for number, group in zip(groups.numbers, groups, strict=True) for _ in group.members
+    ]
+
+
+def test_numbers_of_groups_hold_over_additions_in_any_order_and_saving(tmp_path):
+    texts = [text for text in dict.fromkeys(_corpus(90, seed=4)) if text.strip()]
+    rng = np.random.default_rng(0)
+    finder = DuplicateFinder().fit(texts[:40], texts[:40])
+    n_merged = 0
+    for _ in range(4):
+        order = rng.permutation(texts[40:]).tolist()
+        finder.fit(texts[:40], texts[:40])
+        last = {}
+        for start in range(0, len(order) + 1, 10):
+            groups = finder.groups(0.6)
+            number = dict(zip(finder.ids_.tolist(), _numbers(groups), strict=True))
+            for name, before in last.items():
+                if before >= 0:
+                    assert number[name] == groups.renumbered.get(before, before)
+            used = {*last.values()}
+            n_merged += len(groups.renumbered)
+            assert set(groups.renumbered) <= used and not {*groups.renumbered} & {*number.values()}
+            assert max(used, default=-1) < min({*number.values()} - used - {-1}, default=10**6)
+            last = number
+            save_model(finder.remember_groups(groups), tmp_path / "known.film")
+            finder = load_model(tmp_path / "known.film")
+            if start < len(order):
+                finder.add(order[start : start + 10], order[start : start + 10])
+    assert n_merged
+
+
+def test_labels_split_remembered_groups():
+    finder = DuplicateFinder(embedder=_on_a_circle).fit(list("3601249"))
+    finder.remember_groups(finder.groups(0.99))
+    assert set(_numbers(finder.groups(0.99))) == {0}
+    groups = finder.groups(0.99, cannot_link=[(1, 0)])
+    numbers = _numbers(groups)
+    assert numbers[0] == 0 and numbers[1] == 1
+    again = finder.remember_groups(groups).groups(0.99, cannot_link=[(0, 1)])
+    assert _numbers(again) == numbers and not again.renumbered
+    finder.add(["5"])
+    with pytest.raises(ValueError, match=r"groups has 7 rows, but the finder 8: .*after the last"):
+        finder.remember_groups(groups)
+    # A number is not given twice, though its group is gone.
+    finder = DuplicateFinder(embedder=_on_a_circle).fit(["0", "2", "20", "22"])
+    finder.remember_groups(finder.groups(0.95)).add(["12", "14"])
+    finder.remember_groups(finder.groups(0.95)).add(["90", "91"])
+    assert _numbers(finder.groups(0.95)) == [0] * 6 + [2, 2]
+
+
 # Queries
 
 
