@@ -1,7 +1,6 @@
 """What the duplicate classifier must say of copies, near copies and small differences."""
 
 import copy
-import warnings
 
 import numpy as np
 import pytest
@@ -84,28 +83,6 @@ def test_01_identical_texts_are_duplicates_with_few_labels():
         assert p_of(form, itself([*PAIRS[-50:, 0], *ODD_TEXTS])).min() >= 0.95
 
 
-def test_01_quora_pairs_of_a_text_with_itself(quora_texts):
-    pairs, y, texts = quora_texts
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = fast_duplicates(**SMALL).fit(pairs[:1000], y[:1000])
-    assert p_of(model, itself(texts)).min() >= 0.95
-
-
-@pytest.fixture(scope="module")
-def quora_texts():
-    import os
-    from pathlib import Path
-
-    from benchmarks.data.quora import read_quora
-
-    folder = os.environ.get("FILM_DATA")
-    if not folder or not Path(folder, "quora", "train.csv").exists():
-        pytest.skip("FILM_DATA names no folder with quora/train.csv")
-    data, _ = read_quora(Path(folder, "quora", "train.csv"))
-    return data.pairs, data.y, data.pairs[5000:5500, 0]
-
-
 def test_01_near_copies_are_duplicates(small_model, boosted_model):
     texts = [text for text in dict.fromkeys(PAIRS[-300:, 0])][:100]
     for model in (small_model, boosted_model):
@@ -155,12 +132,6 @@ def test_01_weights_of_pairs_stay_and_near_copies_have_a_hundredth():
         before = np.ones(300) if weights is None else weights
         assert np.array_equal(given[:300], before)
         assert given[300:].sum() == pytest.approx(WEIGHT * before.sum())
-
-
-def test_01_a_final_model_of_your_own_learns_from_the_pairs_alone():
-    model = fitted(80, final_estimator=GaussianNB())
-    own = GaussianNB().fit(model.out_of_fold_, Y[:80])
-    assert np.array_equal(model.final_estimator_.theta_, own.theta_)
 
 
 def test_01_boosted_trees_are_monotone_in_similarity_and_differences(boosted_model):

@@ -271,42 +271,6 @@ def test_13_an_embedder_is_saved_once_and_set_params_does_not_change_what_is_fit
     same(again.match(["tea milk river"], threshold=0), expected)
 
 
-def test_13_matches_are_the_nearest_pairs_across_and_no_others():
-    old, new = corpus(90), [*corpus(50, seed=3), "", "stone pen stone", "TEA  cup lamp!"]
-    vectorizer = TfidfVectorizer().fit(old)
-    finder = DuplicateFinder(embedder=vectorizer, n_neighbors=3).fit(
-        old, [f"o{i}" for i in range(90)]
-    )
-    before = finder.find(threshold=0)
-    found = finder.match(new, [f"n{i}" for i in range(len(new))], threshold=0)
-    cosines = (vectorizer.transform(new) @ vectorizer.transform(old).T).toarray()
-    first = {}
-    for row, text in enumerate(old):
-        first.setdefault(text.lower(), row)
-    rows = sorted(first.values())
-    for i, text in enumerate(new):
-        mine = found.pairs[found.pairs[:, 0] == i]
-        # All rows of a text are there, and of these the first one stands for the text.
-        texts = {old[row].lower() for row in mine[:, 1]}
-        assert set(mine[:, 1]) == {row for row in range(90) if old[row].lower() in texts}
-        is_first = np.isin(mine[:, 1], rows)
-        mine, scores = mine[is_first], found.scores[found.pairs[:, 0] == i][is_first]
-        if not text:
-            assert len(mine) == 0
-            continue
-        copy = first.get(text.lower())
-        expected = np.sort(np.minimum(cosines[i, rows], 0.999))[::-1][:3]
-        if copy is not None:
-            expected[0] = 1
-            assert [i, copy] in mine.tolist()
-        np.testing.assert_allclose(scores[: len(expected)], expected[: len(scores)], atol=1e-6)
-    assert found.ids.tolist() == [[f"n{a}", f"o{b}"] for a, b in found.pairs.tolist()]
-    assert found.texts.tolist() == [[new[a], old[b]] for a, b in found.pairs.tolist()]
-    assert np.all(np.diff(found.scores) <= 0)
-    same(finder.find(threshold=0), before)
-    assert len(finder.match(new, budget=7)) == 7
-
-
 # 14: only within, never together
 
 

@@ -122,20 +122,6 @@ def test_04_page_and_terminal_say_what_is_left_out(model, tmp_path):
     assert said in pair["truncation"] and len(pair["links"]) <= 3 * KEPT_CONTRIBUTIONS
 
 
-def test_20_the_page_starts_at_the_baseline_and_ends_at_the_probability(classifier):
-    verdicts = classifier.explain(DATA.pairs[:5])
-    for pair, verdict in zip(content(explanations_page(verdicts))["pairs"], verdicts, strict=True):
-        shown = pair["verdict"]
-        odds = np.log(shown["baseline"] / (1 - shown["baseline"]))
-        odds += sum(step["effect"] for step in shown["steps"])
-        odds += shown["sameness"]["effect"] if shown["sameness"] else 0
-        # Each of some 40 effects is rounded to six decimals.
-        assert 1 / (1 + np.exp(-odds)) == pytest.approx(shown["probability"], abs=50 * 5e-7)
-        assert shown["probability"] == verdict.probability
-        sizes = [abs(step["effect"]) for step in shown["steps"]]
-        assert sizes == sorted(sizes, reverse=True)
-
-
 def test_20_sameness_is_the_last_step_and_unseen_differences_are_shown(classifier):
     (verdict,) = classifier.explain(DATA.pairs[:1])
     raised = 1 / (1 + (1 / verdict.probability - 1) * np.exp(-3.0))

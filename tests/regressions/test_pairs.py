@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -279,39 +279,6 @@ def test_17_precision_recall_and_f1_are_those_of_a_loop(seed):
         found = curve.precision[at], curve.recall[at], curve.f1[at]
         assert found == pytest.approx(by_hand(y, p, threshold, weights))
         assert curve.selected[at] == (p >= threshold).sum()
-
-
-def test_17_intervals_of_independent_pairs_are_wilsons():
-    rng = np.random.default_rng(0)
-    p = rng.random(400)
-    y = rng.random(400) < p
-    curve = threshold_curve(y, p, confidence=0.9)
-    for at in (0, 100, 250, 399):
-        called = p >= curve.thresholds[at]
-        counts = (curve.precision_interval, called.sum()), (curve.recall_interval, y.sum())
-        for interval, n in counts:
-            wanted = binomtest(int((called & y).sum()), int(n)).proportion_ci(0.9, "wilson")
-            assert interval[at] == pytest.approx([wanted.low, wanted.high], abs=1e-12)
-
-
-def test_17_repeated_pairs_of_one_group_are_no_further_evidence():
-    rng = np.random.default_rng(1)
-    p = rng.random(200)
-    y = rng.random(200) < p
-    once = threshold_curve(y, p)
-    groups = np.tile(np.arange(200), 5)
-    copied = threshold_curve(np.tile(y, 5), np.tile(p, 5), groups=groups)
-    blind = threshold_curve(np.tile(y, 5), np.tile(p, 5))
-    middle = slice(20, 150)
-    for name in ("precision_interval", "recall_interval", "f1_interval"):
-        width, again, narrow = (
-            np.diff(getattr(curve, name)[middle]) for curve in (once, copied, blind)
-        )
-        assert (narrow < 0.6 * width).all()
-        # That of F1 is cautious: its two counts of one pair would allow a narrower one.
-        if name != "f1_interval":
-            assert np.allclose(width, again, rtol=0.03)
-        assert (narrow < again).all()
 
 
 def test_17_intervals_hold_the_truth_about_as_often_as_they_say():

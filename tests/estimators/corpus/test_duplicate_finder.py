@@ -23,7 +23,6 @@ from estimators.corpus.duplicate_finder import DuplicateFinder
 from film.compare import WordRarity, comparable_tokens, pair_features
 from film.corpus import component_pairs as _parts
 from film.corpus.clusters import cut, link_scores
-from film.datasets import make_question_pairs
 from film.judge import general_features, general_weights, neighbour_features, pair_kinds
 from film.pairs.priors import estimate_prior, shift_prior
 from film.text import copy_key, normalize_text
@@ -628,15 +627,6 @@ def test_probabilities_are_shifted_to_the_prior(prior):
     assert found.score_name == "probability"
 
 
-def test_the_classifiers_prior_may_be_given():
-    model = Overlap()
-    texts = _corpus()
-    found = DuplicateFinder(model, prior=0.1, classifier_prior=0.7).fit(texts).find(threshold=0)
-    similar = found.kind != "copy"
-    raw = model.predict_proba(found.texts[similar])[:, 1]
-    np.testing.assert_allclose(found.scores[similar], shift_prior(raw, 0.7, 0.1))
-
-
 def test_no_candidates_leave_the_prior():
     finder = DuplicateFinder(Overlap(), prior="estimate").fit(["tea", "Tea"])
     found = finder.find(threshold=0)
@@ -941,17 +931,6 @@ def test_wrong_questions_are_named(method, arguments, message):
         getattr(finder, method)(**arguments)
 
 
-def test_series_and_generators_are_corpora():
-    pandas = pytest.importorskip("pandas")
-    texts = _corpus(30)
-    expected = DuplicateFinder().fit(texts).find(threshold=0)
-    _same(DuplicateFinder().fit(text for text in texts).find(threshold=0), expected)
-    series = pandas.Series(texts, index=range(100, 130))
-    found = DuplicateFinder().fit(series, ids=series.index).find(threshold=0)
-    _same(found, expected)
-    np.testing.assert_array_equal(found.ids.astype(int), expected.pairs + 100)
-
-
 # Conventions
 
 
@@ -1177,21 +1156,6 @@ def test_candidates_of_two_corpora_are_the_nearest_of_either():
         assert set(map(tuple, found.pairs.tolist())) == expected
         # Of a corpus that was fitted alone, those of the new texts.
         assert len(finder.fit(one).match(other, threshold=0)) == 4 * len(other)
-
-
-@pytest.mark.parametrize("index", ["exact", "approximate"])
-@pytest.mark.parametrize("threshold", [0.3, 0.5])
-def test_pairs_of_two_corpora_do_not_depend_on_which_comes_first(index, threshold, monkeypatch):
-    monkeypatch.setattr(_neighbour_table, "FEW_POINTS", 40)
-    texts = list(dict.fromkeys(make_question_pairs(1500, random_state=0).pairs.ravel().tolist()))
-    two = texts[:400], texts[400:1400]
-    forth, back = (
-        DuplicateFinder(index=index).fit(one, beside=other).match(other, threshold=threshold)
-        for one, other in (two, two[::-1])
-    )
-    pairs = set(map(tuple, forth.pairs.tolist()))
-    assert len(pairs) == len(forth) == len(back) > 100
-    assert pairs == set(map(tuple, back.pairs[:, ::-1].tolist()))
 
 
 @pytest.mark.parametrize("limits", [{"threshold": 0.6}, {"threshold": 0.8}, {"budget": 70}])

@@ -150,19 +150,6 @@ def test_an_interrupted_growth_reads_all_texts_again(monkeypatch):
     np.testing.assert_allclose(found.scores, expected.scores, atol=1e-6)
 
 
-def test_matches_do_not_depend_on_which_table_is_fitted():
-    texts = corpus()
-    left, right = texts[:30], texts[30:]
-    one = DuplicateFinder(encoder=by_meaning, n_neighbors=3).fit(left, beside=right)
-    other = DuplicateFinder(encoder=by_meaning, n_neighbors=3).fit(right, beside=left)
-    forth = scores_of(one.match(right, threshold=0.02))
-    back = scores_of(other.match(left, threshold=0.02))
-    assert any(len(set(a.split()) & set(b.split())) < 2 for a, b in forth)
-    for (first, second), score in forth.items():
-        if score > 0.05:
-            assert back[second, first] == pytest.approx(score, abs=1e-5)
-
-
 def test_a_query_finds_a_text_in_other_words():
     finder = DuplicateFinder(encoder=by_meaning).fit([*corpus(), "mug ladle desk"])
     assert finder.query("cup spoon table", k=1).texts.tolist() == ["mug ladle desk"]

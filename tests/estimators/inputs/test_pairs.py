@@ -1,8 +1,5 @@
 """Pairs and labels: what is taken, what is refused, and in which words."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -254,11 +251,3 @@ def test_conflicts_equal_brute_force():
 def test_no_conflict_gives_an_empty_list():
     assert conflicting_pairs(PAIRS, [0, 1, 0]) == []
     assert conflicting_pairs(PAIRS, [1, 1, 1]) == []
-
-
-def test_module_imports_no_frame_library():
-    import estimators.inputs.pairs as module
-
-    assert not re.search(
-        r"import (pandas|polars|narwhals)", Path(module.__file__).read_text(encoding="utf-8")
-    )

@@ -383,24 +383,6 @@ def test_hostile_records_show_as_texts(browser, hostile_texts):
     assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_ten_thousand_pairs_of_records_open_at_once(browser):
-    n = 10_000
-    page = records([["Ann", "1980"]] * 2, ["name", "born"], effects=[[1.0, 2.0], [0.0, -1.0]])
-    page["texts"] = [
-        {"id": f"r{i}", "cells": [f"Ann Lee {i // 2}", f"{1900 + i % 97}"], "copies": []}
-        for i in range(2 * n)
-    ]
-    page["merges"] = [(2 * i, 2 * i + 1, 0.9) for i in range(n)]
-    page["pairs"] = [(2 * i, 2 * i + 1, 0.9, "", i % 2) for i in range(n)]
-    html = duplicates_page(page)
-    # Two records of 50 characters, a merge and a pair of 30, each once, and the page itself.
-    assert len(html) < 165 * n
-    browser.open(html)
-    assert browser.counts() == [2 * n, n, n]
-    browser.click("#open-all")
-    assert len(browser.all(".member table")) == 100
-
-
 def test_what_has_no_shape_is_replaced(browser):
     browser.open(duplicates_page(chained(["nul\0here \x1b[31m", "lone \ud83d and \udc00"])))
     browser.click(".group summary")

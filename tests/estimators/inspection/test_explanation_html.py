@@ -169,13 +169,6 @@ def test_everything_from_the_texts_is_escaped(text, standalone):
     assert html.count("<script") == 1
 
 
-def test_nothing_is_loaded():
-    for html in (told().to_html(), told().to_html(standalone=True)):
-        page = Document(html)
-        assert not any(name in e for e in page.elements for name in ("src", "href", "srcset"))
-        assert "://" not in html and "@import" not in html and "url(" not in html
-
-
 def test_a_page_is_whole_and_a_notebook_gets_the_fragment():
     page = told(title="RCMD").to_html(standalone=True)
     assert page.startswith("<!doctype html>") and told()._repr_html_() == told().to_html()

@@ -481,13 +481,3 @@ def test_only_certainty_is_shown_as_certain(probability, shown):
 def test_long_texts_are_cut_in_a_terminal():
     verdict = Verdict("a" * 100_000, "b", 0.5, 0.5, [], [], {}, {}, None, "c" * 100_000)
     assert len(str(verdict)) < 600
-
-
-def test_real_hostile_pairs_are_explained(fitted):
-    pairs = [(HOSTILE, NEW[0, 0]), ("", ""), ("<b>", "</b>"), ("word " * 2000, "\x00")]
-    for verdict in fitted.explain(pairs):
-        assert np.isfinite(verdict.probability)
-        str(verdict).encode("utf-8")
-        page = read(verdict._repr_html_())
-        assert "img" not in page.tags
-        json.dumps(verdict.to_dict())

@@ -233,12 +233,6 @@ def test_features_of_blank_texts_have_a_token():
     assert told.contributions.tolist() == [[1.0]]
 
 
-def test_texts_without_known_words_have_zeros():
-    for told in explain_words(TfidfVectorizer().fit(TEXTS), [("zzz qqq", "guitar"), ("", "")]):
-        assert told.similarity == 0 and not told.contributions.any()
-    assert told.contributions.shape == (0, 0)
-
-
 @pytest.mark.parametrize("name", ["union", "characters across words"])
 def test_sides_are_alike_and_pairs_do_not_meet(name, fitted):
     embedder = fitted(name)

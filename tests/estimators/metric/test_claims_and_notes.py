@@ -1,63 +1,20 @@
 """FILM: what its objective is worth, what fitting leaves alone, and what it notes."""
 
-import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import TfidfVectorizer
 
-from benchmarks.data.quora import read_quora
 from estimators import FILM, MiniBatchFILM, Triplets, fast_duplicates
 from film.datasets import make_question_pairs
 from film.metric.contributions import largest_contributions
 from film.metric.decomposition.products import threaded_product
 from film.metric.decomposition.svd import project, truncated_svd
 from film.metric.out_of_core.minibatch import batch_step
-from film.metric.solver import solve
-from film.metric.stopping import StopReason
-from film.metric.triplets import anchor_sums, triplets_from_pairs
-from film.text import normalize_text
 
-DATA = os.environ.get("FILM_DATA", "")
 SOLVERS = ["eigen", "cayley"]
-
-
-def question_problem(n_pairs, rank):
-    """Anchors, pulls and second moments of question pairs, by words."""
-    data, _ = read_quora(Path(DATA) / "quora" / "train.csv")
-    pairs, y = data.pairs[:n_pairs], data.y[:n_pairs]
-    texts, codes = np.unique(
-        [[normalize_text(text) for text in pair] for pair in pairs], return_inverse=True
-    )
-    X = TfidfVectorizer(token_pattern=r"\w+", sublinear_tf=True).fit_transform(texts)
-    codes = codes.reshape(-1, 2)
-    told = codes[:, 0] != codes[:, 1]
-    triplets = triplets_from_pairs(codes[told], y[told], len(texts), n_random=5, random_state=0)
-    low = truncated_svd(X, rank, random_state=0)
-    coordinates = low.left * np.sqrt(low.singular_values / low.singular_values[0])
-    anchors, pulls = anchor_sums(triplets, coordinates)
-    return coordinates[anchors], pulls, np.square(coordinates).mean(axis=0)
-
-
-@pytest.mark.skipif(not DATA, reason="set FILM_DATA to the folder of public data sets")
-@pytest.mark.slow
-def test_the_objective_on_quora_at_half_of_the_rank():
-    problem = question_problem(8000, 200)
-    settings = {"margin": 0.2, "tol": 1e-2}
-    eigen = solve(*problem, 100, solver="eigen", max_iter=50, **settings)
-    settings["tol"] = 1e-3
-    cayley = solve(*problem, 100, solver="cayley", max_iter=eigen.n_iter, **settings)
-    assert eigen.reason is StopReason.BOUND
-    assert eigen.n_iter <= 30
-    # In coordinates of the converged decomposition no map of 100 dimensions is below 0.8459.
-    assert eigen.objective <= min(0.857, cayley.objective)
-    # Half of the rounds are enough, and each costs less than one of the descent's.
-    assert (eigen.loss_curve <= cayley.objective).argmax() <= cayley.n_iter / 2
-    assert 0.99 * eigen.objective <= eigen.lower_bound
 
 
 def test_an_estimator_says_what_its_objective_is_worth():

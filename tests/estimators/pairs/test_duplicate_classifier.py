@@ -13,7 +13,6 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -26,11 +25,9 @@ from estimators import (
     DuplicateClassifier,
     LexicalFeatures,
     WordDifferences,
-    disjoint_pairs_split,
     fast_duplicates,
 )
 from film.datasets import make_question_pairs
-from film.pairs import row_cosines
 from film.pairs.priors import shift_prior
 from film.text import normalize_text
 from tests.estimators.pairs.by_hand import TextsByHand, WordVectors, lines_of, write_line
@@ -336,24 +333,6 @@ def test_cosines_are_cosines_whatever_rounding_does():
     assert said[:, 0].max() == 1
 
 
-@pytest.mark.slow
-def test_it_beats_the_calibrated_cosine_on_new_questions():
-    data = make_question_pairs(600, random_state=1)
-    pairs, y = np.asarray(data.pairs, dtype=object), np.asarray(data.y)
-    train, test, y_train, y_test = disjoint_pairs_split(pairs, y, test_size=0.3, random_state=0)
-    model = fast_duplicates(d=20, rank=60, cv=3).fit(train, y_train)
-    tfidf = TfidfVectorizer().fit(np.unique(train))
-
-    def cosine(some):
-        first, second = (tfidf.transform(side) for side in some.T)
-        return row_cosines(first, second)[:, None]
-
-    rival = LogisticRegression().fit(cosine(train), y_train)
-    found, other = model.predict_proba(test), rival.predict_proba(cosine(test))
-    assert roc_auc_score(y_test, found[:, 1]) > roc_auc_score(y_test, other[:, 1]) + 0.03
-    assert log_loss(y_test, found) < log_loss(y_test, other) - 0.02
-
-
 def test_the_default_final_model_changes_with_the_number_of_pairs():
     pairs = [(f"{'a' * (i % 9)}{i}", f"b{i}") for i in range(2000)]
     y = np.arange(2000) % 2
@@ -422,25 +401,6 @@ def test_parameters_are_nested_and_members_replaced_by_name():
     assert isinstance(model.members[0][1], Lengths)
     with pytest.raises(ValueError, match="Invalid parameter 'nobody'"):
         model.set_params(nobody=1)
-
-
-@pytest.mark.filterwarnings("ignore:.*not converged:sklearn.exceptions.ConvergenceWarning")
-def test_search_over_nested_parameters():
-    pairs, y = PAIRS[:100], Y[:100]
-    model = cheap(film(), cv=2)
-    grid = {"one__film__d": [12, 16], "prior": [None, 0.01]}
-    folds = DisjointPairsKFold(2, random_state=1)
-    search = GridSearchCV(model, grid, cv=folds, scoring="neg_log_loss").fit(pairs, y)
-    results = search.cv_results_
-    at = {(p["one__film__d"], p["prior"]): i for i, p in enumerate(results["params"])}
-    for split, (train, test) in enumerate(folds.split(pairs, y)):
-        alone = cheap(film(d=12), cv=2, prior=0.01).fit(pairs[train], y[train])
-        wanted = -log_loss(y[test], alone.predict_proba(pairs[test]))
-        assert results[f"split{split}_test_score"][at[12, 0.01]] == pytest.approx(wanted, abs=1e-12)
-    assert search.best_params_["prior"] is None
-    assert len(np.unique(results["mean_test_score"])) == 4
-    best = search.best_estimator_.members_[0][1]
-    assert len(best["film"].components_) == search.best_params_["one__film__d"]
 
 
 def test_the_diagram_names_each_member_and_escapes_everything():

@@ -236,18 +236,6 @@ def test_warnings_come_once_with_the_share_of_pairs(model, monkeypatch):
     DuplicateFinder(model).fit(NEW.ravel()).find(threshold=0.5)
 
 
-def test_explanations_sum_and_name_the_formula(model):
-    for verdict in model.explain(np.concatenate([NEW[:2], OTHER[:2]])):
-        named = [one.name for one in verdict.features]
-        assert {"general formula", "familiarity"} <= set(named)
-        total = logit(verdict.baseline) + sum(
-            one.effect for one in [*verdict.members, *verdict.features]
-        )
-        gain = verdict.sameness.effect if verdict.sameness else 0.0
-        assert total + gain == pytest.approx(logit(verdict.probability), abs=1e-6)
-    assert ("rely less on this result" in verdict.familiarity_note) and verdict.familiarity == 0
-
-
 def test_probabilities_out_of_fold_are_moved_like_others(model):
     moved = model.out_of_fold_probabilities()
     general, model._general = model._general, None
@@ -375,13 +363,6 @@ def test_pairs_with_an_empty_text_spoil_no_other(n_empty):
     if n_empty < N:
         assert np.isfinite(model.out_of_fold_probabilities()).all()
         assert model.familiarity(pairs[n_empty:]).mean() > 0.5
-
-
-def test_a_handful_of_pairs_is_enough():
-    pairs = [(f"red {n} car", f"a red {n} car") for n in range(6)]
-    pairs += [(f"red {n} car", f"blue bus {n}") for n in range(6)]
-    model = fast_duplicates(d=2, rank=4, cv=2).fit(pairs, [1] * 6 + [0] * 6)
-    assert np.isfinite(model.predict_proba([*pairs, *ODD])).all()
 
 
 def test_what_was_called_for_other_kinds_of_text_warns_and_does_nothing(model):

@@ -9,10 +9,10 @@ import pytest
 from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import GridSearchCV, PredefinedSplit, ShuffleSplit
+from sklearn.model_selection import PredefinedSplit, ShuffleSplit
 from sklearn.pipeline import Pipeline
 
-from estimators import FILM, PairwiseKNNClassifier, SentenceEncoder
+from estimators import FILM, PairwiseKNNClassifier
 from estimators.inputs import DisjointPairsKFold
 from film.datasets import make_question_pairs
 from film.pairs.ranks import INFINITE_RANK
@@ -24,7 +24,6 @@ from tests.estimators.pairs.by_hand import (
     lines_of,
     write_line,
 )
-from tests.estimators.tiny_model import make_tiny_model
 
 
 class LoggingFILM(FILM):
@@ -156,18 +155,6 @@ def test_ranks_are_those_of_the_definition(collection, count, copies, similar):
     wanted = hand.ranks(range(150), judged, folds[0][0].tolist())
     assert np.array_equal(knn.rank(judged), wanted)
     assert len(np.unique(wanted)) > 20
-
-
-def test_copies_push_nothing_out_of_a_neighbourhood(fitted, tmp_path):
-    """Twice as many spellings of one question make no rank higher where copies count once."""
-    copies = [f"{text} {'please ' * n}" for text in PAIRS[:40, 0] for n in (1, 2)]
-    knn = {}
-    for name, corpus in (("few", copies[::2]), ("many", copies)):
-        for share in (None, 0.5):
-            one = PairwiseKNNClassifier(WordSum(), k=3, cv=2, corpus=corpus, copies=share)
-            knn[name, share] = one.fit(PAIRS, Y).rank(PAIRS[40:80])
-    more = {share: np.mean(knn["many", share] > knn["few", share]) for share in (None, 0.5)}
-    assert more[None] > 0.5 and more[0.5] < 0.1
 
 
 @pytest.mark.parametrize("mode", ["both", "either"])
@@ -404,38 +391,6 @@ def test_fits_in_two_processes_are_those_of_one(memory, tmp_path):
     assert not hasattr(read, "_points") and np.array_equal(read.rank(NEW), knn.rank(NEW))
 
 
-GRID = {"k": [1, 20], "embedder__film__margin": [0.5, 2.0]}
-
-
-def search(tmp_path, name, *, memory):
-    path = tmp_path / f"{name}.log"
-    path.touch()
-    folder = str(tmp_path / name) if memory else None
-    knn = PairwiseKNNClassifier(pipeline(path=str(path)), cv=2, memory=folder)
-    folds = DisjointPairsKFold(2, random_state=0)
-    found = GridSearchCV(knn, GRID, cv=folds, scoring="neg_log_loss", error_score="raise")
-    found.fit(PAIRS, Y)
-    scores = [found.cv_results_[f"split{i}_test_score"] for i in range(2)]
-    return found, np.array(scores), [line["margin"] for line in lines_of(path)]
-
-
-# joblib says so of a memory that is slow, as on a busy machine.
-@pytest.mark.filterwarnings("ignore:Persisting input arguments:UserWarning")
-def test_a_search_over_k_fits_once_a_fold_and_margin(tmp_path):
-    plain, wanted, fits = search(tmp_path, "plain", memory=False)
-    # Two inner folds and the whole, for each of 2 folds and 4 candidates, and for the refit.
-    assert len(fits) == 3 * (2 * 4 + 1)
-    cached, scores, fits = search(tmp_path, "cached", memory=True)
-    assert np.array_equal(scores, wanted)
-    best = cached.best_params_["embedder__film__margin"]
-    for margin in GRID["embedder__film__margin"]:
-        assert fits.count(margin) == 3 * (2 + (margin == best))
-    assert cached.best_params_ == plain.best_params_
-    assert np.array_equal(cached.predict_proba(NEW), plain.predict_proba(NEW))
-    assert len(np.unique(wanted.round(9))) > 4
-    assert cached.best_estimator_.embedder_.named_steps["film"].components_.shape[0] == 16
-
-
 def test_ranks_out_of_fold_are_those_of_a_fit_at_one_fit_less(tmp_path):
     data = make_question_pairs(200, random_state=0)
     log = str(tmp_path / "log")
@@ -465,19 +420,3 @@ def test_ranks_of_the_first_folds_alone_are_those_of_all_folds(tmp_path):
     assert every.min() >= 0
     with pytest.raises(ValueError, match="n_folds=0 must be 1 or more"):
         rule.fit_out_of_fold(data.pairs, data.y, n_folds=0)
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_an_encoder_that_changed_since_the_kept_fits_is_named(tmp_path):
-    pytest.importorskip("transformers", reason="needs the extra neural")
-    place, kept = tmp_path / "encoder", str(tmp_path / "kept")
-    make_tiny_model(place, seed=0)
-    data = make_question_pairs(80, random_state=0)
-    rule = PairwiseKNNClassifier(SentenceEncoder(place, max_length=32), k=3, cv=2, memory=kept)
-    rule.fit(data.pairs, data.y)
-    rule.fit(data.pairs, data.y)
-    make_tiny_model(place, seed=1)
-    message = f"embedder: the files of model={place!r} are not those of the fits that"
-    with pytest.raises(ValueError, match=re.escape(f"{message} memory={kept!r} keeps")):
-        rule.fit(data.pairs, data.y)
-    rule.set_params(memory=None).fit(data.pairs, data.y)

@@ -1,7 +1,5 @@
 """Progress of a stack: bars that end at their totals, and members that show bars of their own."""
 
-from time import process_time
-
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,7 +13,6 @@ from estimators import (
     DuplicateClassifier,
     PairTeacher,
     RCMDRegressor,
-    fast_duplicates,
 )
 from film.datasets import make_question_pairs
 
@@ -87,23 +84,6 @@ def test_bars_of_a_stack_end_at_their_totals_and_name_what_is_fitted(bars, cv, n
     texts, triplets = [" ".join(pair) for pair in PAIRS.tolist()], [(0, 1, 2), (3, 4, 5)]
     film.set_params(film__verbose=1).fit(texts, triplets)
     assert [bar.leave for bar in bars] == [True]
-
-
-def test_the_last_stage_takes_the_share_of_time_that_the_bar_leaves_it(bars, monkeypatch):
-    data, moments = make_question_pairs(500, random_state=1), []
-    update = tqdm.update
-    monkeypatch.setattr(
-        tqdm, "update", lambda bar, n=1: (moments.append((process_time(), bar.n)), update(bar, n))
-    )
-    began = process_time()
-    fast_duplicates(verbose=1).fit(data.pairs, data.y)
-    # The call before the last names the last stage, of no steps yet.
-    (last, done), (ended_at, _) = moments[-2:]
-    left, taken = 1 - done / bars[0].total, (ended_at - last) / (ended_at - began)
-    # It was half of what it took; other machines differ by less.
-    assert 0.6 < left / taken
-    # A stage has at least one step.
-    assert left / taken < 1.6 or left == pytest.approx(1 / bars[0].total)
 
 
 def test_a_member_that_trains_shows_its_steps_and_is_the_same(bars, tiny_model, tmp_path):

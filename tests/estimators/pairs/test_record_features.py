@@ -1,4 +1,3 @@
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,7 @@ from estimators import (
     RecordFeatures,
     RecordPairs,
     fast_duplicates,
-    load_model,
     record_duplicates,
-    save_model,
 )
 from estimators.inputs import record_pairs
 from estimators.pairs import duplicate_probabilities
@@ -80,15 +77,6 @@ def test_features_have_a_name_and_a_column_each():
     assert (by_name["seen: equal"] == same).all()
     written = same & (TEST.right_model != "").to_numpy()
     assert (by_name["model: equal"][written] == 1).all()
-
-
-def test_features_of_a_pair_depend_on_that_pair_alone():
-    features = RecordFeatures().fit(TRAIN)
-    whole = features.transform(TEST)
-    for row in (0, 7, 33):
-        np.testing.assert_allclose(
-            features.transform(TEST[row : row + 1])[0], whole[row], atol=1e-6
-        )
 
 
 def test_features_count_no_label_and_no_order_of_columns():
@@ -163,14 +151,6 @@ def test_other_columns_raise_an_error(model: Any):
     texts.fit(record_pairs(TRAIN).texts().tolist(), Y)
     with pytest.raises(ValueError, match="fitted to pairs of texts, but these are records"):
         texts.predict(TEST)
-
-
-def test_a_saved_model_remembers_columns_and_kinds(model: Any, tmp_path: Path):
-    save_model(model, tmp_path / "records.film")
-    loaded = load_model(tmp_path / "records.film")
-    assert loaded.columns_ == model.columns_
-    assert loaded.features_.kinds_ == model.features_.kinds_
-    np.testing.assert_array_equal(loaded.predict_proba(TEST), model.predict_proba(TEST))
 
 
 def test_probabilities_out_of_fold_are_honest(model: Any):

@@ -117,23 +117,6 @@ def test_pairs_labelled_for_another_reason_are_made_up_for(data):
     assert X[more, 0].mean() < X[plain, 0].mean() < X[alike, 0].mean()
 
 
-def test_asked_pairs_stay_part_of_the_pool(data, first, monkeypatch):
-    given = {}
-
-    def spy(points, n, **keywords):
-        given.update(keywords, points=points)
-        return list(range(n))
-
-    monkeypatch.setattr(suggestion, "_representative", spy)
-    monkeypatch.setattr(suggestion, "CANDIDATES", 50)
-    answers = [None if place < 3 else 1 for place in range(40)]
-    suggest_pairs(data.pairs, 5, labelled=first, y=answers)
-    # 260 pairs are left, for which 50 stand; 40 stand for themselves, and 37 of them have a label.
-    assert given["weights"].tolist() == [260 / 50] * 50 + [1] * 40
-    assert len(given["points"]) == 90 and given["n_free"] == 50
-    assert len(given["known"]) == 37 and set(given["known"]) <= set(range(50, 90))
-
-
 def test_the_same_pair_in_other_order_or_spelling_is_no_other_pair(data):
     pairs = data.pairs[:60]
     shouted = np.vectorize(str.upper, otypes=[object])(pairs[:, ::-1])

@@ -90,18 +90,3 @@ def test_the_vectoriser_sees_each_text_once_and_may_be_dense():
         "both: spaces": 1,
         "one: length": 5,
     }
-
-
-@pytest.mark.parametrize(
-    ("pairs", "error", "message"),
-    [
-        ([("a", float("nan"))], ValueError, "row 0, column 1 is missing"),
-        ([("a", b"b")], TypeError, "decode it"),
-        ([("?", "!")], ValueError, "empty vocabulary"),
-    ],
-)
-def test_what_cannot_be_fitted_is_named(pairs, error, message):
-    differences = WordDifferences().fit(PAIRS)
-    with pytest.raises(error, match=message):
-        differences.fit(pairs)
-    assert differences.transform(PAIRS).nnz > 0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from film.corpus import near_pairs, write_blocks
+from film.corpus import write_blocks
 from film.pairs import block_ranks, neighbour_ranks
 
 
@@ -38,15 +38,3 @@ def test_wrong_pairs_are_refused(tmp_path):
         block_ranks(blocks, [[0, 40]])
     with pytest.raises(ValueError, match="k_max"):
         block_ranks(blocks, [[0, 1]], k_max=0)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_near_pairs_are_those_of_the_points_in_memory(tmp_path, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((50, 4))
-    X[rng.random(50) < 0.1] = 0
-    known = rng.integers(50, size=(30, 2))
-    expected, cosines = near_pairs(X, 3, known)
-    found, near = near_pairs(cut(X, tmp_path, 1 + 9 * seed), 3, known)
-    assert np.array_equal(found, expected)
-    np.testing.assert_allclose(near, cosines, atol=1e-12)
