@@ -18,7 +18,6 @@ from estimators.pairs.stack.augmentation import FEWEST, WEIGHT, near_copies, wit
 from estimators.pairs.stack.floors import Sameness, samenesses
 from film.datasets import make_question_pairs
 from film.pairs.priors import shift_prior
-from film.text import copy_key, token_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::estimators.UnfamiliarTextsWarning")
 
@@ -156,20 +155,14 @@ def test_01_boosted_trees_are_monotone_in_similarity_and_differences(boosted_mod
         assert (direction * np.diff(curves, axis=0) >= -1e-12).all(), name
 
 
-def test_01_explanations_name_copies_and_add_up(small_model):
+def test_01_explanations_name_copies(small_model):
     text = PAIRS[0, 0]
     copy, same, other = small_model.explain(
         [(text, text.upper()), (text, f"{text.rstrip('?')} !!"), (text, PAIRS[1, 0])]
     )
-    assert copy.sameness.name.startswith("the texts are copies")
-    assert "the texts are copies" in str(copy)
-    assert "the texts are copies" in copy._repr_html_()
+    for shown in (copy.sameness.name, str(copy), copy._repr_html_()):
+        assert "the texts are copies" in shown
     assert other.sameness is None
-    for verdict in (copy, same, other):
-        start, end = (np.log(p) - np.log1p(-p) for p in (verdict.baseline, verdict.probability))
-        effects = sum(one.effect for one in [*verdict.members, *verdict.features])
-        effects += verdict.sameness.effect if verdict.sameness else 0
-        assert start + effects == pytest.approx(end)
     assert copy.probability >= 0.999 and same.probability >= 0.99
 
 
@@ -192,8 +185,6 @@ DIFFERENT = [
 def test_02_texts_that_differ_in_signs_and_marks_are_no_copies(
     small_model, boosted_model, first, second
 ):
-    assert copy_key(first) != copy_key(second)
-    assert token_text(first) != token_text(second)
     pair = np.array([(first, second)], dtype=object)
     lexical = LexicalFeatures().fit(PAIRS[:50])
     assert not np.array_equal(lexical.transform(pair), lexical.transform([(first, first)]))

@@ -7,9 +7,8 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from scipy.stats import norm
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -30,9 +29,6 @@ from estimators import (
 )
 from estimators.inputs import AllowSharedQuestions, DisjointPairsKFold, question_groups
 from estimators.inspection import (
-    KCurveDisplay,
-    ReliabilityDisplay,
-    ScoreHistogramDisplay,
     ThresholdDisplay,
 )
 from estimators.pairs.submission import keep_pairs, write_kept_predictions
@@ -99,43 +95,6 @@ def test_05_submissions_shift_from_the_weighted_prior(weighted, tmp_path):
         weighted, pairs, tmp_path / "out.csv", tmp_path / "kept", model_digest="", prior=0.4
     )
     assert np.isclose(written, shift_prior(p, LOW, 0.4).mean(), atol=1e-12)
-
-
-@pytest.mark.parametrize("routing", [False, True])
-@pytest.mark.parametrize("piped", [False, True])
-def test_05_weights_count_where_they_reach_the_final_model(routing, piped):
-    weights = prior_weights(Y, LOW)
-    with sklearn.config_context(enable_metadata_routing=routing):
-        final, scaler = LogisticRegression(solver="newton-cholesky"), StandardScaler()
-        if routing:
-            final.set_fit_request(sample_weight=True)
-            scaler.set_fit_request(sample_weight=False)
-        final = make_pipeline(scaler, final) if piped else final
-        model = classifier(final).fit(PAIRS, Y, sample_weight=weights)
-    assert model.train_prior_ == pytest.approx(LOW, abs=1e-12)
-
-
-class Lengths(ClassifierMixin, BaseEstimator):
-    """Judge pairs by their lengths, and take weights."""
-
-    def fit(self, pairs, y, sample_weight=None):
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, pairs):
-        return np.array([len(first) - len(second) for first, second in pairs])
-
-
-def test_05_weights_that_a_member_alone_asks_for_leave_the_prior():
-    with sklearn.config_context(enable_metadata_routing=True):
-        member = Lengths().set_fit_request(sample_weight=True)
-        final = make_pipeline(
-            StandardScaler().set_fit_request(sample_weight=False),
-            LogisticRegression().set_fit_request(sample_weight=False),
-        )
-        model = DuplicateClassifier([("lengths", member)], final, cv=3)
-        model.fit(PAIRS, Y, sample_weight=prior_weights(Y, LOW))
-    assert model.train_prior_ == Y.mean()
 
 
 @pytest.mark.parametrize(
@@ -256,10 +215,6 @@ def test_08_a_collection_is_no_training():
     assert not model.trained_on(NEW).all()
 
 
-def test_08_fingerprints_take_eight_bytes_a_text(fitted):
-    assert fitted._record.fingerprints.nbytes == 8 * (len({*PAIRS.flat}) + 2)
-
-
 def by_hand(y, p, threshold, weights):
     called = p >= threshold
     both = weights[called & (y == 1)].sum()
@@ -310,11 +265,6 @@ def test_17_the_threshold_for_a_precision_keeps_it_on_new_pairs():
         first = int(np.argmax(curve.precision >= 0.85))
         plain_short += (1 + curve.thresholds[first]) / 2 < 0.85
     assert short / rounds < 0.1 < 0.4 < plain_short / rounds
-
-
-def test_17_no_threshold_is_better_than_one_that_is_not_known_to_do():
-    y, p = [0, 1, 1, 1], [0.1, 0.7, 0.8, 0.9]
-    assert threshold_for_precision(threshold_curve(y, p), 0.95) is None
 
 
 def test_17_out_of_fold_probabilities_come_from_models_that_did_not_see_the_pair():
@@ -545,21 +495,6 @@ def test_17_a_precision_needs_a_model_and_no_other_limit(shelf):
     arguments = ["-t", "question1", "-m", shelf / "model.skops", "--precision", 0.9999]
     assert "--budget" in refused("duplicates", texts, *arguments, "--budget", 3)
     assert "no threshold is known to reach it" in refused("duplicates", texts, *arguments)
-
-
-def test_20_figures_have_titles_and_mark_the_k_in_use():
-    knn = PairwiseKNNClassifier(letters(), k=7, cv=2).fit(PAIRS[:200], Y[:200])
-    display = KCurveDisplay.from_estimator(knn, NEW, NEW_Y, range(1, 20))
-    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert "current k: 7" in shown
-    for axes in (display.ax_, display.cost_ax_):
-        assert [7, 7] in [list(line.get_xdata()) for line in axes.lines]
-    p = np.linspace(0.1, 0.9, len(NEW_Y))
-    others = [
-        ReliabilityDisplay.from_predictions(NEW_Y, p),
-        ScoreHistogramDisplay.from_predictions(NEW_Y, p),
-    ]
-    assert all(drawn.ax_.get_title() for drawn in [display, *others])
 
 
 def test_17_copies_are_certain_out_of_fold_too():

@@ -346,16 +346,6 @@ def test_a_groups_score_is_its_lowest_merge():
     assert pair.score == pair.weakest_score == pytest.approx(np.sqrt(3 / 4))
 
 
-def test_merges_name_every_node_once():
-    texts = ["tea", "TEA", "milk cup", "tea!", "milk cups", "(tea)", "Milk Cup", "tea lamp"]
-    merges = DuplicateFinder(n_neighbors=6).fit([*_corpus(), *texts]).groups(0.1).merges
-    assert np.all(merges[:, 0] < merges[:, 1])
-    nodes = merges[:, :2].ravel()
-    assert len(np.unique(nodes)) == len(nodes)
-    n_rows = 120 + len(texts)
-    assert np.all(merges[:, 1] < n_rows + np.arange(len(merges)))
-
-
 def test_merges_answer_every_higher_threshold():
     finder = DuplicateFinder(n_neighbors=6).fit(_corpus())
     low = finder.groups(0.4)
@@ -612,15 +602,15 @@ def test_a_query_without_any_match():
 # Classifier
 
 
-@pytest.mark.parametrize("prior", [None, 0.1, "estimate"])
-def test_probabilities_are_shifted_to_the_prior(prior):
-    texts = _corpus()
-    model = Overlap()
-    found = DuplicateFinder(model, n_neighbors=4, prior=prior).fit(texts).find(threshold=0)
+@pytest.mark.parametrize(("prior", "own"), [(None, 0.4), (0.1, 0.4), ("estimate", 0.4), (0.1, 0.7)])
+def test_probabilities_are_shifted_to_the_prior(prior, own):
+    model, of_classifier = Overlap(), None if own == 0.4 else own
+    finder = DuplicateFinder(model, n_neighbors=4, prior=prior, classifier_prior=of_classifier)
+    found = finder.fit(_corpus()).find(threshold=0)
     similar = found.kind != "copy"
     raw = model.predict_proba(found.texts[similar])[:, 1]
-    wanted = estimate_prior(raw, 0.4) if prior == "estimate" else prior
-    expected = raw if wanted is None else shift_prior(raw, 0.4, wanted)
+    wanted = estimate_prior(raw, own) if prior == "estimate" else prior
+    expected = raw if wanted is None else shift_prior(raw, own, wanted)
     np.testing.assert_allclose(found.scores[similar], expected)
     assert found.prior == (None if wanted is None else pytest.approx(wanted))
     assert set(found.scores[~similar]) == {1.0}
@@ -721,16 +711,6 @@ def test_an_interrupted_search_goes_on_where_it_stopped(monkeypatch, tmp_path, g
     _same(found, expected.find(threshold=0))
 
 
-def test_a_block_written_but_not_noted_is_searched_again():
-    finder = DuplicateFinder(n_neighbors=4, embedder=_placed_embedder).fit(_corpus(60))
-    finder.find(budget=1)
-    finder.add(_corpus(100, seed=1)[60:])
-    found = finder.find(threshold=0)
-    table = finder._scores.index._table
-    table._compared[:20] = len(_unique(_corpus(60)))
-    _same(finder.find(threshold=0), found)
-
-
 # Approximate index
 
 
@@ -769,15 +749,6 @@ def test_approximate_neighbours_with_their_recall(monkeypatch):
     monkeypatch.setattr(_corpus_index, "EXACT_LIMIT", 3000)
     at_limit = DuplicateFinder(embedder=embedder, n_neighbors=5).fit(texts)
     assert at_limit.index_ == "exact"
-
-
-def test_recall_is_counted_as_by_a_loop(monkeypatch):
-    finder = DuplicateFinder(embedder=_length_embedder, index="approximate", n_neighbors=3)
-    finder.fit(_corpus())
-    assert finder.find(budget=1).recall == 1
-    table = finder._scores.index._table
-    table._table["similarity"][:, 2] -= 0.5
-    assert table.recall() == pytest.approx(2 / 3)
 
 
 # Odd corpora
@@ -861,13 +832,8 @@ def test_long_texts_other_languages_and_emoji():
     ]
     found = DuplicateFinder().fit(texts).find(threshold=0.4)
     assert found.pairs[found.kind == "copy"].tolist() == []
-    assert sorted(found.pairs[found.kind != "copy"].tolist()) == [
-        [0, 1],
-        [2, 3],
-        [4, 5],
-        [6, 7],
-        [8, 9],
-    ]
+    expected = [[2 * i, 2 * i + 1] for i in range(5)]
+    assert sorted(found.pairs[found.kind != "copy"].tolist()) == expected
 
 
 # Input
@@ -876,10 +842,6 @@ def test_long_texts_other_languages_and_emoji():
 @pytest.mark.parametrize(
     ("texts", "ids", "error", "message"),
     [
-        ([], None, ValueError, "texts is empty; give at least one text"),
-        ("tea", None, TypeError, "texts is one string"),
-        ("", None, TypeError, "texts is one string"),
-        (["tea", None], None, TypeError, "texts[1] = None is NoneType"),
         (["a", "b"], [1], ValueError, "ids has 1 entries for 2 texts"),
         (["a", "b", "c", "d"], ["x", "y", "x", "y"], ValueError, "ids[2] is 'x', the id of row 0"),
     ],
@@ -935,31 +897,6 @@ def test_wrong_questions_are_named(method, arguments, message):
 
 
 # Quality
-
-
-def test_planted_copies_are_found():
-    rng = np.random.default_rng(0)
-    syllables = ["ka", "to", "mi", "ru", "se", "lo", "da", "ne"]
-    words = ["".join(rng.choice(syllables, 3)) for _ in range(150)]
-    texts = [" ".join(rng.choice(words, 8)) for _ in range(600)]
-    n = len(texts)
-    for row in range(60):
-        edited = texts[row].split()
-        edit = row % 4
-        if edit == 0:
-            edited[3] = edited[3][:-1] + "x"
-        elif edit == 1:
-            edited[2], edited[3] = edited[3], edited[2]
-        elif edit == 2:
-            del edited[5]
-        else:
-            edited.insert(4, "really")
-        texts.append(" ".join(edited).title())
-    found = DuplicateFinder().fit(texts).find(threshold=0.5)
-    planted = found.pairs[(found.pairs >= n).any(axis=1)]
-    right = planted[:, 1] - n == planted[:, 0]
-    assert right.mean() >= 0.9
-    assert right.sum() >= 0.9 * 60
 
 
 @pytest.mark.parametrize("name", [None, "nan", "NA", "NaT"])
@@ -1160,7 +1097,8 @@ def test_candidates_of_two_corpora_are_the_nearest_of_either():
 
 @pytest.mark.parametrize("limits", [{"threshold": 0.6}, {"threshold": 0.8}, {"budget": 70}])
 @pytest.mark.parametrize("with_blocks", [False, True])
-def test_which_of_two_corpora_is_fitted_does_not_matter(limits, with_blocks):
+@pytest.mark.parametrize("index", ["exact", "approximate"])
+def test_which_of_two_corpora_is_fitted_does_not_matter(limits, with_blocks, index):
     letters = [LETTER.format(name) for name in NAMES]
     two = [LETTER.format("Zoe"), *_corpus(80)], [*letters, *_corpus(120, seed=1), letters[3]]
     answers = []
@@ -1168,7 +1106,7 @@ def test_which_of_two_corpora_is_fitted_does_not_matter(limits, with_blocks):
         blocks = [[len(text) % 2 for text in texts] if with_blocks else None for texts in two]
         if one is two[1]:
             blocks.reverse()
-        finder = DuplicateFinder().fit(one, blocks=blocks[0], beside=other)
+        finder = DuplicateFinder(index=index).fit(one, blocks=blocks[0], beside=other)
         answers.append(finder.match(other, blocks=blocks[1], **limits))
     reverse, forth = answers
     pairs = list(map(tuple, forth.pairs.tolist()))

@@ -146,21 +146,6 @@ def test_columns_that_tell_nothing_are_left_out(tmp_path):
     assert DuplicateFinder().fit(with_noise(people(400, n_twice=0)[0])).left_out_ == ()
 
 
-def test_columns_of_many_texts_stay_whatever_they_tell(monkeypatch):
-    def all_but_one(levels, chances):
-        return np.arange(levels.shape[1]) > 0
-
-    monkeypatch.setattr("estimators.corpus.general_scores.uninformative_columns", all_but_one)
-    frame = people(100, n_twice=20)[0]
-    frame = frame[frame.columns[:2]].assign(
-        last=[f"lee{'abcdefghijklmnopqrstuvwxyz'[n % 21]}" for n in range(len(frame))],
-        state=[f"state {'abcdefghijklmnopqrstuvwxyz'[n % 20]}" for n in range(len(frame))],
-        since=with_noise(frame).written,
-    )
-    left_out = DuplicateFinder().fit(frame).left_out_
-    assert "last" not in left_out and {"state", "since"} <= set(left_out)
-
-
 def test_columns_that_tell_nothing_about_two_tables_are_left_out():
     frame, truth = people(300, seed=1, n_twice=100)
     noisy = with_noise(frame)

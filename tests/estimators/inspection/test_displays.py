@@ -299,9 +299,13 @@ def test_a_fitted_rule_is_drawn():
     display = KCurveDisplay.from_estimator(knn, data.pairs, data.y, range(1, 8))
     rates = knn.k_curve(data.pairs, data.y, range(1, 8))
     np.testing.assert_array_equal(display.lines_["fnr"].get_ydata(), rates.fnr)
+    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert "current k: 3" in shown and display.ax_.get_title()
+    for axes in (display.ax_, display.cost_ax_):
+        assert [3, 3] in [list(line.get_xdata()) for line in axes.lines]
     assert len(KCurveDisplay.from_estimator(knn, data.pairs, data.y).rates.ks) == 55
     reliability = ReliabilityDisplay.from_estimator(knn, data.pairs, data.y)
-    assert len(reliability.curve.counts) == 2
+    assert len(reliability.curve.counts) == 2 and reliability.ax_.get_title()
 
 
 def test_unfit_arguments_are_named():

@@ -1,14 +1,11 @@
 """FILM: what its objective is worth, what fitting leaves alone, and what it notes."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from estimators import FILM, MiniBatchFILM, Triplets, fast_duplicates
-from film.datasets import make_question_pairs
+from estimators import FILM, MiniBatchFILM, Triplets
 from film.metric.contributions import largest_contributions
 from film.metric.decomposition.products import threaded_product
 from film.metric.decomposition.svd import project, truncated_svd
@@ -85,25 +82,3 @@ def test_the_callers_sparse_matrix_stays_as_it_was(use, solver, kind):
     USES[use](metric, X, y)
     for kept, now in zip(before, (X.indices, X.indptr, X.data), strict=True):
         assert np.array_equal(kept, now)
-
-
-def notes_of(fit):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fit()
-    return [str(w.message) for w in caught if "reduced" in str(w.message)]
-
-
-def test_a_note_on_the_rank_names_what_was_too_large():
-    X, labels = groups()
-    settings = {"max_iter": 1, "random_state": 0}
-    (note,) = notes_of(lambda: FILM(d=10, rank=5, **settings).fit(X, labels))
-    assert "d=10 was reduced to 5, because rank=5 leaves no more dimensions" in note
-    assert "no higher rank" not in note
-    assert notes_of(lambda: FILM(d=10, rank=50, **settings).fit(X, labels)) == []
-    (note,) = notes_of(lambda: FILM(d=40, rank=50, **settings).fit(X, labels))
-    assert "X of shape (60, 30) has no higher rank" in note
-    (note,) = notes_of(lambda: MiniBatchFILM(d=40, rank=5, **settings).partial_fit(X, labels))
-    assert "d=40 were reduced to 5 and 30: X of shape (60, 30)" in note
-    data = make_question_pairs(200, random_state=0)
-    assert notes_of(lambda: fast_duplicates(rank=20, cv=2).fit(data.pairs, data.y)) == []

@@ -101,18 +101,6 @@ def test_data_of_lower_rank_than_asked_is_reduced_to_its_own(shape):
 
 
 @full_solvers
-def test_triplets_without_a_direction_give_a_valid_map_and_a_warning(solver):
-    # The similar point is always opposite and the dissimilar one the same.
-    X = np.array([[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    metric = FILM(d=2, rank=2, solver=solver, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="no direction brings similar points closer"):
-        metric.fit(X, [[0, 1, 2], [2, 1, 0]])
-    Y = metric.transform(X)
-    assert np.isfinite(Y).all()
-    assert np.linalg.matrix_rank(Y) == 2
-
-
-@full_solvers
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "constant", "two rows"])
 def test_rows_that_triplets_do_not_tell_apart_are_not_called_converged(solver, dtype, kind):

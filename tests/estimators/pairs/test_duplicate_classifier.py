@@ -449,6 +449,7 @@ def test_weights_are_routed_to_who_asks(tmp_path):
         model = cheap(member, final_estimator=final, cv=3).fit(PAIRS, Y, sample_weight=WEIGHT)
         unweighed = LogisticRegression().fit(model.out_of_fold_, Y)
         assert np.array_equal(model.final_estimator_.coef_, unweighed.coef_)
+        assert model.train_prior_ == Y.mean()
         rows = [train for train, _ in DisjointPairsKFold(3, random_state=0).split(PAIRS, Y)]
         for line, train in zip(lines_of(log), [*rows, np.arange(len(Y))], strict=True):
             assert line["weight"] == WEIGHT[train].tolist()
@@ -499,6 +500,7 @@ def test_a_search_hands_similar_pairs_and_weights_on(tmp_path, routing):
         best = search.best_estimator_
         weighed = LogisticRegression().fit(best.out_of_fold_, Y, sample_weight=WEIGHT)
         assert np.array_equal(best.final_estimator_.coef_, weighed.coef_)
+        assert best.train_prior_ == pytest.approx(np.average(Y, weights=WEIGHT))
 
 
 def test_a_cache_spares_fits_and_changes_nothing(tmp_path):

@@ -94,64 +94,6 @@ def test_a_step_of_lower_rank_uses_leading_directions_only(seed):
 
 
 @seeds
-def test_only_the_row_space_of_the_batch_changes(seed):
-    # Fewer rows than features, and two features that the batch lacks.
-    L, X, triplets = batch(seed, n=8, D=30)
-    X[:, [3, 17]] = 0
-    step = batch_step(L, X, triplets, n_steps=1, margin=1.0, rank=30)
-    change = step.components - L
-    assert np.abs(change).max() > 0.1
-    outside = np.eye(30) - np.linalg.pinv(X) @ X
-    assert np.abs(change @ outside).max() < 1e-13
-    assert np.allclose(step.components[:, [3, 17]], L[:, [3, 17]], atol=1e-14)
-
-
-@seeds
-def test_many_batches_leave_the_map_as_long_as_it_was(seed):
-    # Else the words that batches hold would fade against those that no batch has held yet.
-    L, X, triplets = batch(seed)
-    length = np.linalg.norm(project(X, L))
-    for J in range(1, 30):
-        L = batch_step(L, X, triplets, n_steps=J, margin=0.5, rank=9).components
-        assert np.linalg.norm(project(X, L)) == pytest.approx(length)
-
-
-@seeds
-def test_turning_the_learned_space_turns_the_step_with_it(seed):
-    # Cosines do not see a rotation R of y; a batch whose rows forgot L's would not add up with L.
-    L, X, triplets = batch(seed)
-    R = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))[0]
-    plain, turned = (batch_step(M, X, triplets, n_steps=3, margin=0.5, rank=9) for M in (L, R @ L))
-    assert np.allclose(turned.components, R @ plain.components, atol=1e-10)
-    assert turned.loss == pytest.approx(plain.loss)
-    assert plain.loss > 0
-
-
-@seeds
-def test_units_of_the_batch_do_not_matter(seed):
-    L, X, triplets = batch(seed)
-    plain = batch_step(L, X, triplets, n_steps=3, margin=0.5, rank=9)
-    larger = batch_step(L, 10 * X, triplets, n_steps=3, margin=0.5, rank=9)
-    longer = batch_step(10 * L, X, triplets, n_steps=3, margin=0.5, rank=9)
-    assert larger.loss == pytest.approx(plain.loss)
-    assert longer.loss == pytest.approx(plain.loss)
-    assert larger.active_share == longer.active_share == plain.active_share < 1
-    assert np.allclose(larger.components, plain.components, atol=1e-10)
-    assert np.allclose(longer.components, 10 * plain.components, atol=1e-9)
-
-
-def test_steps_shrink_as_the_root_of_their_number():
-    L, X, triplets = batch(0)
-    moves = [
-        np.linalg.norm(batch_step(L, X, triplets, n_steps=J, margin=0.5, rank=9).components - L)
-        for J in (10_000, 40_000, 1_000_000)
-    ]
-    # For large J the map of the batch hardly turns, so that the rest goes as 1/√J.
-    assert moves[0] == pytest.approx(2 * moves[1], rel=0.05)
-    assert moves[0] == pytest.approx(10 * moves[2], rel=0.05)
-
-
-@seeds
 def test_steps_on_one_batch_order_its_triplets(seed):
     L, X, triplets = batch(seed, n=40, D=30, noise=1.0)
     before = ordered_share(project(X, L), triplets)
