@@ -79,12 +79,7 @@ def test_02_what_little_differs_is_named():
     texts = ["Invoice missing", "Invoice missing.", "missing invoice", "INVOICE  missing"]
     found = DuplicateFinder().fit(texts).find(threshold=0.5)
     kind = {tuple(pair): kind for pair, kind in zip(found.pairs.tolist(), found.kind, strict=True)}
-    assert kind == {
-        (0, 3): "copy",
-        (0, 1): "spelling",
-        (0, 2): "spelling",
-        (1, 2): "spelling",
-    }
+    assert kind == {(0, 3): "copy", (0, 1): "spelling", (0, 2): "spelling", (1, 2): "spelling"}
     assert found.scores[found.kind == "copy"].tolist() == [1]
     constant = DuplicateFinder(embedder=lambda rows: np.ones((len(rows), 2)))
     assert constant.fit(["tea", "milk"]).find(threshold=0).kind.tolist() == ["indistinct"]
@@ -205,10 +200,7 @@ def test_13_a_finder_is_saved_and_goes_on_as_it_was(tmp_path, index, searched):
     assert (again.index_, again.n_unique_) == (finder.index_, finder.n_unique_)
     same(again.find(threshold=0.3), finder.find(threshold=0.3))
     new = ["tea milk cup", "river stone lamp", "zebra tea"]
-    same(
-        again.match(new, threshold=0, **more),
-        finder.match(new, threshold=0, **more),
-    )
+    same(again.match(new, threshold=0, **more), finder.match(new, threshold=0, **more))
     assert again.query("tea milk", k=3).ids.tolist() == finder.query("tea milk", k=3).ids.tolist()
     for each in (again, finder):
         each.add(new, ids=["a", "b", "c"], **more)
@@ -388,10 +380,7 @@ def test_14_known_pairs_hold_in_groups_and_pairs():
             {"cannot_link": [("a", "e")], "must_link": [("b", "a"), ("e", "b")]},
             "cannot_link separates the rows 'a' and 'e', but must_link joins them: 'a' – 'b' – 'e'",
         ),
-        (
-            {"cannot_link": [("c", "d")], "must_link": [("a", "d")]},
-            "but must_link joins them: ",
-        ),
+        ({"cannot_link": [("c", "d")], "must_link": [("a", "d")]}, "but must_link joins them: "),
         ({"must_link": [("a", "z")]}, "must_link[0] names 'z', which is not the id of a row"),
         ({"must_link": ["ab"]}, "must_link[0] is 'ab'; give a pair of ids"),
         ({"must_link": [("a", "g")]}, "'g' has no text"),

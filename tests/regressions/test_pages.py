@@ -162,7 +162,7 @@ def test_10_cells_that_start_like_a_formula_are_escaped_in_the_download(browser)
     page = {"score_name": "similarity", "threshold": 0.8, "lowest": 0.5, "texts": texts}
     browser.open(duplicates_page(page | {"merges": merges, "pairs": []}))
     for safe in (True, False):
-        _, *rows = csv.reader(io.StringIO(browser.download(), newline=""))
+        _, *rows = csv.reader(io.StringIO(browser.download_text(), newline=""))
         for row, (text, formula) in zip(rows, FORMULAS.items(), strict=True):
             expected = f"'{text}" if formula and safe else text
             assert row[1:3] == [expected, expected]

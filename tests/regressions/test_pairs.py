@@ -28,9 +28,7 @@ from estimators import (
     save_model,
 )
 from estimators.inputs import AllowSharedQuestions, DisjointPairsKFold, question_groups
-from estimators.inspection import (
-    ThresholdDisplay,
-)
+from estimators.inspection import ThresholdDisplay
 from estimators.pairs.submission import keep_pairs, write_kept_predictions
 from film.datasets import make_question_pairs
 from film.pairs.priors import prior_weights, shift_prior
@@ -420,13 +418,7 @@ def test_17_evaluate_weights_thresholds_to_the_prior(shelf):
     assert rare["at"][0]["precision"] < plain["at"][0]["precision"]
 
 
-@pytest.mark.parametrize(
-    ("name", "start"),
-    [
-        ("a.html", b"<!doctype html>"),
-        ("a.PDF", b"%PDF"),
-    ],
-)
+@pytest.mark.parametrize(("name", "start"), [("a.html", b"<!doctype html>"), ("a.PDF", b"%PDF")])
 def test_17_evaluate_draws_pages_and_images(shelf, tmp_path, name, start):
     ran = evaluate(shelf, "--html", tmp_path / name, "--precision", 0.5)
     assert ran.code == 0, ran.err

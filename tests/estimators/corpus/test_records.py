@@ -122,8 +122,7 @@ def with_noise(frame, seed=0):
     rng = np.random.default_rng(seed)
     days = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 10**8, len(frame)), "s")
     return frame.assign(
-        written=days.astype(str),
-        key=[rng.bytes(8).hex() for _ in range(len(frame))],
+        written=days.astype(str), key=[rng.bytes(8).hex() for _ in range(len(frame))]
     )
 
 

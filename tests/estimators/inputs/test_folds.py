@@ -20,12 +20,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils import check_array, check_consistent_length, indexable
 
-from estimators.inputs import (
-    DisjointPairsKFold,
-    Triplets,
-    disjoint_pairs_split,
-    question_groups,
-)
+from estimators.inputs import DisjointPairsKFold, Triplets, disjoint_pairs_split, question_groups
 
 
 def normal(text):

@@ -94,16 +94,19 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         self.settle()
 
-    def download(self):
-        for old in self.folder.glob("*.csv"):
+    def download(self, button="#download", name="*.csv"):
+        """Press a button, and give the path of the file that comes."""
+        for old in self.folder.glob(name):
             old.unlink()
-        self.click("#download")
+        self.click(button)
         for _ in range(200):
-            found = list(self.folder.glob("*.csv"))
-            if found:
-                return found[0].read_bytes().decode("utf-8")
+            for found in self.folder.glob(name):
+                return found
             time.sleep(0.05)
         raise AssertionError("no download came")
+
+    def download_text(self):
+        return self.download().read_bytes().decode("utf-8")
 
     def requests(self):
         found = []

@@ -195,7 +195,7 @@ def test_download_holds_the_listed_groups(browser):
     browser.open(duplicates_page(data))
     browser.order("size-down")
     browser.click("#escape")
-    text = browser.download()
+    text = browser.download_text()
     header, *rows = csv.reader(StringIO(text, newline=""), strict=True)
     assert header == ["group", "id", "text", "score"]
     direct = {frozenset(pair[:2]): str(pair[2]) for pair in data["pairs"]}
@@ -210,7 +210,7 @@ def test_download_holds_the_listed_groups(browser):
     assert rows == expected
     assert text.count("\r\n") == len(rows) + 1 + sum("\r\n" in row[2] for row in rows)
     browser.keys("#search", "last copy")
-    shorter = list(csv.reader(StringIO(browser.download(), newline="")))
+    shorter = list(csv.reader(StringIO(browser.download_text(), newline="")))
     assert 1 < len(shorter) < len(rows)
     assert "last copy" in [row[1] for row in shorter]
 
@@ -223,10 +223,7 @@ def test_hovering_or_focusing_a_text_shades_what_aligns(browser):
         "pairs": [(0, 1, 0.9)],
         # Given the other way round: text 1 first.
         "alignments": {"1,0": [(1, 1, 0.2), (2, 3, 0.3), (2, 2, 0.1), (0, 4, -0.1)]},
-        "tokens": {
-            0: [[0, 1], [2, 7], [8, 9], [10, 13], [14, 18]],
-            1: [[0, 1], [2, 5], [6, 9]],
-        },
+        "tokens": {0: [[0, 1], [2, 7], [8, 9], [10, 13], [14, 18]], 1: [[0, 1], [2, 5], [6, 9]]},
     }
     browser.open(duplicates_page(data))
     browser.click(".group summary")
@@ -361,7 +358,7 @@ def test_records_show_side_by_side_with_what_each_column_adds(browser):
     shown = table_of(browser, browser.all(".member")[2])
     # These two were not compared.
     assert {cell[1] for row in shown for cell in row} == {""} and shown[0][3][0] == ""
-    reader = csv.reader(StringIO(browser.download()))
+    reader = csv.reader(StringIO(browser.download_text()))
     assert list(reader)[:3] == [
         ["group", "id", "name", "born", "town", "score"],
         ["1", "r0", *rows[0], ""],

@@ -120,16 +120,8 @@ def test_texts_cannot_steer_a_terminal():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        (
-            {"contributions": [[1.0]]},
-            ValueError,
-            r"shape \(3, 2\), got .* \(1, 1\)",
-        ),
-        (
-            {"contributions": np.zeros((2, 3))},
-            ValueError,
-            r"contributions .* got .* \(2, 3\)",
-        ),
+        ({"contributions": [[1.0]]}, ValueError, r"shape \(3, 2\), got .* \(1, 1\)"),
+        ({"contributions": np.zeros((2, 3))}, ValueError, r"contributions .* got .* \(2, 3\)"),
         ({"contributions": []}, ValueError, r"contributions .* got .* shape \(0,\)"),
         ({"contributions": np.full((3, 2), np.nan)}, ValueError, "must be finite"),
         ({"similarity": np.inf}, ValueError, "must be finite"),
@@ -142,11 +134,7 @@ def test_texts_cannot_steer_a_terminal():
         ({"special2": [0, 1]}, ValueError, "special2 must hold booleans"),
         ({"offsets1": [(0, 0), (0, 2)]}, ValueError, r"offsets1 .* got .* shape \(2, 2\)"),
         ({"offsets1": []}, ValueError, r"offsets1 .* got .* shape \(0,\)"),
-        (
-            {"offsets1": np.zeros((3, 0), dtype=int)},
-            ValueError,
-            r"offsets1 .* got .* \(3, 0\)",
-        ),
+        ({"offsets1": np.zeros((3, 0), dtype=int)}, ValueError, r"offsets1 .* got .* \(3, 0\)"),
         ({"offsets2": [(0, 0), (0, 5.5)]}, ValueError, "offsets2 must hold integers"),
         ({"offsets2": [(0, 0), (0, 6)]}, ValueError, r"offsets2\[1\] is \[0, 6\].*5 characters"),
         ({"offsets2": [(0, 0), (-1, 5)]}, ValueError, r"offsets2\[1\] is \[-1, 5\]"),

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import time
 from contextlib import contextmanager
 from io import StringIO
 
@@ -27,18 +26,6 @@ def data():
         "pairs": [(0, 1, 0.9), (0, 2, 0.6), (3, 4, 0.8)],
         "n_rows": 120,
     }
-
-
-def downloaded(browser):
-    for old in browser.folder.glob("*.csv"):
-        old.unlink()
-    browser.click("#labels")
-    for _ in range(200):
-        found = list(browser.folder.glob("labels.csv"))
-        if found:
-            return found[0]
-        time.sleep(0.05)
-    raise AssertionError("no download came")
 
 
 @contextmanager
@@ -90,7 +77,7 @@ def test_17_pairs_are_accepted_and_rejected_exported_and_kept(browser, tmp_path)
     pressed = "return document.querySelectorAll('.judge [aria-pressed=true]').length"
     assert browser.run(pressed) == 1
     judge(browser, 1, 0)
-    path = downloaded(browser)
+    path = browser.download("#labels", "labels.csv")
     rows = list(csv.reader(StringIO(path.read_text(encoding="utf-8"), newline="")))
     assert rows == [
         ["id1", "id2", "text1", "text2", "label"],
@@ -120,7 +107,7 @@ def test_17_hostile_texts_are_exported_as_texts(browser):
     browser.open(duplicates_page(content))
     browser.click("#open-all")
     judge(browser, 0, 1)
-    path = downloaded(browser)
+    path = browser.download("#labels", "labels.csv")
     with open(path, encoding="utf-8", newline="") as handle:
         assert list(csv.reader(handle))[1] == ['"<b>', '"<b>', *hostile, "1"]
     assert not browser.all("main img, main script")
@@ -133,7 +120,7 @@ def test_17_judgements_last_where_the_browser_keeps_nothing(browser):
         browser.click("#open-all")
         judge(browser, 0, 1)
         assert "lost when you close this page, unless downloaded" in browser.texts("#judged")[0]
-        assert downloaded(browser).exists()
+        assert browser.download("#labels", "labels.csv").exists()
 
 
 def test_13_the_page_of_two_tables_shows_each_new_row_with_its_matches(browser):
@@ -165,7 +152,7 @@ def test_decisions_on_records_are_labels_by_column(browser, tmp_path):
     browser.click("#open-all")
     assert browser.texts("table.columns tr:nth-child(2) th")[0] == "name"
     judge(browser, 0, 0)
-    file = downloaded(browser)
+    file = browser.download("#labels", "labels.csv")
     (row,) = csv.DictReader(file.read_text("utf-8").splitlines())
     sides = ["left_name", "right_name", "left_born", "right_born"]
     assert list(row) == ["id1", "id2", *sides, "label"]

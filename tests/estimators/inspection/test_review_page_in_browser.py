@@ -2,7 +2,6 @@
 
 import csv
 import re
-import time
 
 import pytest
 
@@ -50,15 +49,6 @@ def press(browser, keys):
     browser.keys("body", keys)
 
 
-def downloaded(browser, name="labels.csv"):
-    browser.click("#labels")
-    for _ in range(200):
-        if (browser.folder / name).exists():
-            return browser.folder / name
-        time.sleep(0.05)
-    raise AssertionError("no download came")
-
-
 def percentages(line):
     return [int(number) for found in re.findall(PERCENT, line) for number in found]
 
@@ -75,7 +65,7 @@ def test_the_page_and_the_command_ask_and_estimate_alike(browser, table, tmp_pat
         press(browser, "y" if same(asked[-1]) else "n")
     assert len(set(map(key, asked))) == 40
     assert "40 answers" in browser.texts("#counts")[0]
-    path = downloaded(browser)
+    path = browser.download("#labels", "labels.csv")
     rows = read_table(path)
     assert rows.columns == ["text1", "text2", "label"]
     assert [tuple(row) for row in rows.rows] == [(*pair, str(int(same(pair)))) for pair in asked]
@@ -103,7 +93,7 @@ def test_keys_undo_reasons_and_what_nobody_can_tell(browser, table, tmp_path):
     press(browser, "33")
     third = shown(browser)
     browser.click("#same")
-    with downloaded(browser).open(encoding="utf-8", newline="") as file:
+    with browser.download("#labels", "labels.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     assert rows == [
         ["text1", "text2", "label", "reason"],
@@ -125,7 +115,7 @@ def test_answers_stay_in_the_browser_and_those_of_the_file_count(browser, table,
     reload(browser)
     assert browser.texts("#counts")[0] == "4 answers: 2 same, 1 different, 1 can't tell"
     labels.unlink()
-    rows = read_table(downloaded(browser)).rows
+    rows = read_table(browser.download("#labels", "labels.csv")).rows
     assert [row[2:] for row in rows] == [["1", ""], ["0", "number"], ["", ""], ["1", ""]]
 
 
@@ -146,7 +136,7 @@ def test_records_are_shown_by_column(browser, tmp_path):
     assert browser.texts("#shown th") == ["name", "street", "seats"]
     assert len(browser.texts("#reasons button")) == 3
     press(browser, "1n")
-    found = read_table(downloaded(browser))
+    found = read_table(browser.download("#labels", "labels.csv"))
     assert found.columns[:2] == ["left_name", "right_name"]
     assert found.rows[0][-2:] == ["0", "name"]
     assert run("review", table, "--labels", found.source, "-n", 1, stdin="n\n").code == 0

@@ -48,27 +48,6 @@ def test_components_are_l_of_the_paper_written_in_features(whitening):
 
 @quiet
 @full_solvers
-def test_the_margin_is_in_units_of_the_mean_squared_length_of_all_rows(solver):
-    # Triplets among the shorter half of the rows, so that their own mean would be another.
-    X, labels = groups()
-    X[60:] *= 3
-    triplets = mined(labels[:60])
-    metric = small(solver, max_iter=1, margin=0.3).fit(X, triplets)
-    Y = metric.transform(X)
-    # Of the closed-form map, for either solver, so that their objectives compare.
-    first = small("eigen", max_iter=1, margin=0.3).fit(X, triplets).transform(X)
-    m = 0.3 * np.mean(np.sum(first**2, axis=1))
-    active = []
-    for i in np.unique(triplets[:, 0]):
-        own = triplets[triplets[:, 0] == i]
-        z = Y[i] @ (Y[own[:, 2]] - Y[own[:, 1]]).sum(axis=0) / (len(own) + 1)
-        active.append(z + m > 0)
-    assert 0 < np.mean(active) < 1
-    assert metric.active_share_ == np.mean(active)
-
-
-@quiet
-@full_solvers
 def test_the_order_of_triplets_does_not_matter(solver):
     X, labels = groups()
     triplets = mined(labels)

@@ -7,12 +7,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
 from estimators import LexicalFeatures
 from film.datasets import make_question_pairs
-from film.pairs import (
-    edit_features,
-    overlap_features,
-    sequence_features,
-    sign_features,
-)
+from film.pairs import edit_features, overlap_features, sequence_features, sign_features
 from film.text import token_text
 
 DATA = make_question_pairs(120, random_state=0)

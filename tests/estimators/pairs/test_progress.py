@@ -7,13 +7,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from tqdm import tqdm
 
-from estimators import (
-    FILM,
-    CrossEncoderRegressor,
-    DuplicateClassifier,
-    PairTeacher,
-    RCMDRegressor,
-)
+from estimators import FILM, CrossEncoderRegressor, DuplicateClassifier, PairTeacher, RCMDRegressor
 from film.datasets import make_question_pairs
 
 # Small problems are reduced and left unconverged, and tiny models know few words.

@@ -57,12 +57,7 @@ def model() -> Any:
 
 def test_features_have_a_name_and_a_column_each():
     features = RecordFeatures().fit(TRAIN)
-    assert features.kinds_ == {
-        "title": "text",
-        "model": "code",
-        "price": "number",
-        "seen": "date",
-    }
+    assert features.kinds_ == {"title": "text", "model": "code", "price": "number", "seen": "date"}
     names = features.get_feature_names_out()
     found = features.transform(TEST)
     assert found.shape == (160, len(names))

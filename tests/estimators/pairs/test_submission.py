@@ -5,11 +5,7 @@ import numpy as np
 import pytest
 
 from estimators.pairs import submission
-from estimators.pairs.submission import (
-    duplicate_probabilities,
-    keep_pairs,
-    write_kept_predictions,
-)
+from estimators.pairs.submission import duplicate_probabilities, keep_pairs, write_kept_predictions
 from film.pairs.priors import shift_prior
 
 

@@ -1,13 +1,7 @@
 import numpy as np
 import pytest
 
-from film.contexts import (
-    diverse_contexts,
-    make_corpus,
-    own_places,
-    select_contexts,
-    word_sets,
-)
+from film.contexts import diverse_contexts, make_corpus, own_places, select_contexts, word_sets
 
 WORDS = ["a", "b", "cc", "dd", "eee", "fff", "gggg", "hhhh"]
 

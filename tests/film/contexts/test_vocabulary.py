@@ -6,13 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from film.contexts import (
-    PAD,
-    IdTable,
-    encode_texts,
-    train_vocabulary,
-    vocabulary_size,
-)
+from film.contexts import PAD, IdTable, encode_texts, train_vocabulary, vocabulary_size
 from film.datasets import make_documents
 
 TEXTS = [text for document in make_documents(40, random_state=0) for text in document.split(". ")]

@@ -10,14 +10,7 @@ import scipy.sparse as sp
 from filelock import FileLock
 from joblib import parallel_config
 
-from film.corpus import (
-    RowBlocks,
-    cut_rows,
-    map_blocks,
-    row_blocks,
-    sum_blocks,
-    write_blocks,
-)
+from film.corpus import RowBlocks, cut_rows, map_blocks, row_blocks, sum_blocks, write_blocks
 
 TEXTS = ["one\nline", "", "ünïcode — 東京", 'a "quote"', "last"]
 
@@ -319,20 +312,11 @@ HOSTILE = {
     "a column too far": (_sparse(), sparse_file(**moved("indices", 3, 2_000_000_000))),
     "a negative column": (_sparse(), sparse_file(**moved("indices", 3, -1))),
     "rows that end before they begin": (_sparse(), sparse_file(**moved("indptr", 2, -9))),
-    "no entries, and rows of many": (
-        _sparse(),
-        sparse_file(**moved("indptr", -1, 0)),
-    ),
+    "no entries, and rows of many": (_sparse(), sparse_file(**moved("indptr", -1, 0))),
     "objects": (_sparse(), sparse_file(data=np.array(["a"] * _sparse().nnz))),
-    "zeros that unpack": (
-        _sparse(),
-        sparse_file(np.savez_compressed, data=np.zeros(9_000_000)),
-    ),
+    "zeros that unpack": (_sparse(), sparse_file(np.savez_compressed, data=np.zeros(9_000_000))),
     "another shape": (_sparse(), sparse_file(shape=(23, 9))),
-    "rows that are not there": (
-        np.eye(3),
-        array_file(np.eye(3), shape=(10**10, 3)),
-    ),
+    "rows that are not there": (np.eye(3), array_file(np.eye(3), shape=(10**10, 3))),
     "another type": (np.eye(3), array_file(np.eye(3), descr="<i8")),
     "no text": (TEXTS, json.dumps([*TEXTS[1:], {}]).encode()),
     "too few texts": (TEXTS, json.dumps(["a" * 500]).encode()),

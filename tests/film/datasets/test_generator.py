@@ -32,12 +32,6 @@ def labels(data):
     return data.y
 
 
-def cosines(vectors, edges):
-    norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    vectors = vectors / norms
-    return np.sum(vectors[edges[:, 0]] * vectors[edges[:, 1]], axis=1)
-
-
 @pytest.fixture(scope="module")
 def data():
     return make_question_pairs(6000, random_state=0)
@@ -126,26 +120,11 @@ def test_the_order_within_a_pair_and_among_pairs_says_nothing(data):
     assert abs(longer.mean() - 0.5) < 0.05
 
 
-def test_word_overlap_is_weak_and_a_learned_metric_gains_on_new_questions():
-    data = make_question_pairs(6000, random_state=0)
-    unique, edges, component, _ = graph(data)
-    words = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b").fit_transform(unique).toarray()
-    plain = cosines(words, edges)
-    assert 0.68 < roc_auc_score(data.y, plain) < 0.82
-
-    # Whitened LSA, then the strongest directions of what duplicates share and others do not.
-    values, vectors = np.linalg.eigh(words.T @ words)
-    white = words @ (vectors[:, -600:] / np.sqrt(values[-600:]))
-    train = (np.random.default_rng(0).random(component.max() + 1) < 0.7)[component[edges[:, 0]]]
-    difference = np.zeros((600, 600))
-    for label, sign in ((1, 1), (0, -1)):
-        some = edges[train & (data.y == label)]
-        difference += sign / len(some) * white[some[:, 0]].T @ white[some[:, 1]]
-    values, vectors = np.linalg.eigh(difference + difference.T)
-    learned = cosines(white @ (vectors[:, -100:] * np.sqrt(values[-100:])), edges)
-    held_out = labels(data)[~train]
-    gain = roc_auc_score(held_out, learned[~train]) - roc_auc_score(held_out, plain[~train])
-    assert gain > 0.04
+def test_word_overlap_is_weak(data):
+    unique, edges, _, _ = graph(data)
+    words = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b").fit_transform(unique)
+    overlap = words[edges[:, 0]].multiply(words[edges[:, 1]]).sum(axis=1)
+    assert 0.68 < roc_auc_score(data.y, np.ravel(overlap)) < 0.82
 
 
 def test_negatives_hold_near_misses_and_unrelated_pairs(data):

@@ -36,8 +36,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(
-    ("other", "group"),
-    [(1, "numbers and codes"), (2, "negation and order"), (4, "wording")],
+    ("other", "group"), [(1, "numbers and codes"), (2, "negation and order"), (4, "wording")]
 )
 @pytest.mark.parametrize("by_meaning", [False, True])
 def test_a_difference_lowers_its_own_group_most(other, group, by_meaning):

@@ -27,10 +27,7 @@ def _table(seed, share=0.2, shift=0.0, size=2, fall=0.5, apart=5.0):
     pairs = np.concatenate([same, other])
     # Neighbours are the upper end of all pairs: their scores fall off exponentially.
     odds = np.concatenate(
-        [
-            rng.normal(apart - 3, 1, len(same)),
-            -3.5 + rng.exponential(fall, len(other)),
-        ]
+        [rng.normal(apart - 3, 1, len(same)), -3.5 + rng.exponential(fall, len(other))]
     )
     order = rng.permutation(len(pairs))
     return pairs[order], expit(odds + shift)[order], np.arange(len(pairs))[order] < len(same)

@@ -258,14 +258,8 @@ def test_sets_of_one_label_teach_nothing():
         ({"coverage_apart": 2 / 3, "number_differs": 1}, "differs in number"),
         ({"coverage_apart": 0.66, "number_differs": 1}, "similar"),
         ({"coverage_apart": 1, "order_differs": 1}, "differs in order"),
-        (
-            {"coverage_apart": 0.8, "order_differs": 1, "number_differs": 1},
-            "differs in number",
-        ),
-        (
-            {"coverage_apart": 0.8, "unit_differs": 1, "choice_differs": 1},
-            "differs in unit",
-        ),
+        ({"coverage_apart": 0.8, "order_differs": 1, "number_differs": 1}, "differs in number"),
+        ({"coverage_apart": 0.8, "unit_differs": 1, "choice_differs": 1}, "differs in unit"),
     ],
 )
 def test_kinds_of_pairs(values, expected):

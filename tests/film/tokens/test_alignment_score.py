@@ -39,11 +39,7 @@ CASES = {
         (1 / 2, 1 / 6, 1 / 4),
     ),
     # {the, black, cat}–cat: 3 links of weight 1/3; sat–sitting: 1.
-    "several to one": (
-        [link([0, 1, 2], [1]), link([3], [3])],
-        [link([3], [3])],
-        (1, 1 / 2, 2 / 3),
-    ),
+    "several to one": ([link([0, 1, 2], [1]), link([3], [3])], [link([3], [3])], (1, 1 / 2, 2 / 3)),
     # Gold cat–a and cat–cat in two alignments: cat has 2 partners, each link weighs 1/2.
     "partners of all alignments": (
         [link([2], [0]), link([2], [1])],

@@ -138,27 +138,16 @@ def test_contributions_are_the_plan_on_cosines_and_sum_to_the_similarity(method,
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_plans_have_the_marginals_that_define_them(seed):
+def test_the_exact_plan_has_its_marginals_and_no_relaxed_one_costs_more(seed):
     pytest.importorskip("ot")
     rng = np.random.default_rng(seed)
     x1, x2 = _text(rng, 5), _text(rng, 8)
-    plans = {method: transport_plan(x1, x2, method).plan for method in METHODS}
-    for method, plan in plans.items():
-        assert (plan >= 0).all()
-        if method not in OF_MEANS:
-            assert plan.sum() == pytest.approx(1)
-    np.testing.assert_allclose(plans["cmd"].sum(axis=1), 1 / 5, atol=1e-12)
-    np.testing.assert_allclose(plans["cmd"].sum(axis=0), 1 / 8, atol=1e-12)
-    np.testing.assert_allclose(plans["rcmd1"].sum(axis=1), 1 / 5)
-    np.testing.assert_allclose(plans["rcmd2"].sum(axis=0), 1 / 8)
-    assert (np.count_nonzero(plans["rcmd1"], axis=1) == 1).all()
-    np.testing.assert_allclose(plans["rcmd"], (plans["rcmd1"] + plans["rcmd2"]) / 2)
-    assert np.linalg.matrix_rank(plans["avg"]) == 1
-    # Relaxing a constraint cannot raise the cost.
-    costs = {
-        method: (plan * (1 - transport_plan(x1, x2).cost)).sum() for method, plan in plans.items()
-    }
-    assert min(costs["rcmd1"], costs["rcmd2"]) >= costs["cmd"]
+    plan, *relaxed = (transport_plan(x1, x2, method).plan for method in ("cmd", "rcmd1", "rcmd2"))
+    assert (plan >= 0).all()
+    np.testing.assert_allclose(plan.sum(axis=1), 1 / 5, atol=1e-12)
+    np.testing.assert_allclose(plan.sum(axis=0), 1 / 8, atol=1e-12)
+    S = 1 - transport_plan(x1, x2).cost
+    assert min((each * S).sum() for each in relaxed) >= (plan * S).sum()
 
 
 def test_average_plan_has_the_cost_of_equation_3():
@@ -341,19 +330,6 @@ def test_weights_have_no_unit(method):
             assert similarity == pytest.approx(float(found.similarity), abs=1e-12)
 
 
-def test_one_sided_methods_use_the_weights_of_the_sender():
-    rng = np.random.default_rng(13)
-    x1, x2 = _text(rng, 4), _text(rng, 6)
-    w1, w2 = _weights(rng, 4), _weights(rng, 6)
-    for method, used, idle in (
-        ("rcmd1", {"weights1": w1}, {"weights2": w2}),
-        ("rcmd2", {"weights2": w2}, {"weights1": w1}),
-    ):
-        found = transport_plan(x1, x2, method, **used).plan
-        np.testing.assert_array_equal(transport_plan(x1, x2, method, **used, **idle).plan, found)
-        assert not np.allclose(transport_plan(x1, x2, method, **idle).plan, found)
-
-
 LENGTHS1, LENGTHS2 = [3, 9, 1, 4, 30, 2], [5, 1, 1, 8, 25, 2]
 
 
@@ -438,32 +414,6 @@ def test_progress_is_told_in_blocks(monkeypatch):
     told.clear()
     ragged_similarities(tokens[:4], tokens[:4], advance=told.append)
     assert told == [4]
-
-
-def test_exact_transport_is_the_loop_over_pot():
-    ot = pytest.importorskip("ot")
-    tokens1, tokens2 = _ragged(LENGTHS1, 5, h=64), _ragged(LENGTHS2, 6, h=64)
-    found = ragged_similarities(tokens1, tokens2, "cmd")
-    for a, b, similarity in zip(tokens1, tokens2, found, strict=True):
-        M = transport_plan(a, b, "rcmd").cost
-        assert similarity == pytest.approx(1 - (ot.emd([], [], M) * M).sum(), abs=1e-12)
-
-
-def test_weighted_exact_transport_is_the_loop_over_pot():
-    ot = pytest.importorskip("ot")
-    tokens1, tokens2 = _ragged(LENGTHS1, 5, h=64), _ragged(LENGTHS2, 6, h=64)
-    rng = np.random.default_rng(15)
-    texts1, texts2 = ([_weights(rng, n) for n in lengths] for lengths in (LENGTHS1, LENGTHS2))
-    # Beside the greatest weight these vanish.
-    texts1[4][1:4] = 5e-324, 1e-300, 1e-17
-    w1, w2 = np.concatenate(texts1), np.concatenate(texts2)
-    found = ragged_similarities(tokens1, tokens2, "cmd", weights1=w1, weights2=w2)
-    for k, (a, b) in enumerate(zip(texts1, texts2, strict=True)):
-        S = 1 - transport_plan(tokens1[k], tokens2[k], "rcmd").cost
-        plan = ot.emd(a / a.sum(), b / b.sum(), 1 - S)
-        assert found[k] == pytest.approx((plan * S).sum(), abs=1e-12)
-        own = transport_plan(tokens1[k], tokens2[k], "cmd", weights1=a, weights2=b)
-        np.testing.assert_allclose(own.plan, plan, atol=1e-12)
 
 
 @pytest.mark.slow

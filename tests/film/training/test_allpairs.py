@@ -274,15 +274,6 @@ def test_tokens_in_another_order_of_memory_get_their_gradient():
         torch.testing.assert_close(one, other, atol=1e-14, rtol=1e-12)
 
 
-def test_tokens_that_are_no_leaves_are_tested_as_ones():
-    # As those are that ask for a gradient and are moved to a GPU.
-    x = batch(0, 4, 5)[0].requires_grad_().to(torch.float32)
-    assert not x.is_leaf
-    plain = gradients(allpairs_similarity, x.detach(), x.detach())
-    found = gradients(allpairs_similarity, x, x)
-    assert all(torch.equal(one, other) for one, other in zip(found, plain, strict=True))
-
-
 @pytest.mark.parametrize("method", TRAINABLE)
 @pytest.mark.parametrize("empty", [0, 1])
 def test_no_texts_give_no_similarities(method, empty):
@@ -419,10 +410,6 @@ def test_a_second_derivative_is_an_error():
     )
     with pytest.raises(RuntimeError, match="differentiate twice"):
         d.sum().backward()
-
-
-X = torch.ones(2, 3, 4)
-MASK = torch.ones(2, 3, dtype=torch.bool)
 
 
 def test_weights_that_learn_have_exact_gradients_of_tokens_of_16_bits(monkeypatch):
