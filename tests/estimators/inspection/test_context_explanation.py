@@ -147,10 +147,7 @@ def test_a_line_of_the_terminal_holds_the_numbers():
 
 
 def test_bars_are_drawn():
-    pytest.importorskip("matplotlib")
-    import matplotlib
-
-    matplotlib.use("Agg")
+    pytest.importorskip("matplotlib").use("Agg")
     display = make(20).plot()
     assert len(display.bars_) == 15
     widths = [bar.get_width() for bar in display.bars_]

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 
 from estimators.inspection import Evidence, Explanation, Verdict
 from estimators.inspection.pages.page import duplicates_page, explanations_page, write_page
+from tests.estimators.inspection.documents import Document
 
 HOSTILE = [
     "</script><script>window.hacked=1</script>",
@@ -25,27 +25,6 @@ HOSTILE = [
     "nul\0here",
     "lone \ud800 surrogate",
 ]
-
-
-class Elements(HTMLParser):
-    """Tags in their order, and the text that directly follows the start of some."""
-
-    def __init__(self, html):
-        super().__init__(convert_charrefs=True)
-        self.tags, self.contents, self.inside = [], {}, None
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self.inside = dict(attrs).get("id", tag)
-
-    def handle_endtag(self, tag):
-        self.inside = None
-
-    def handle_data(self, data):
-        if self.inside is not None:
-            self.contents[self.inside] = self.contents.get(self.inside, "") + data
 
 
 def duplicates(**changes):
@@ -101,7 +80,7 @@ def verdict(name="overlap", value: Any = 0.5, words=None, **changes: Any):
 
 
 def content(html):
-    return json.loads(Elements(html).contents["data"])
+    return json.loads(next(e for e in Document(html).elements if e.get("id") == "data")["text"])
 
 
 def hostile_pages():
@@ -119,7 +98,10 @@ def hostile_pages():
 def test_hostile_texts_add_no_element(page):
     harmless = [duplicates_page(duplicates()), explanations_page([explanation()])][page]
     hostile = hostile_pages()[page]
-    assert [tag for tag, _ in Elements(hostile).tags] == [tag for tag, _ in Elements(harmless).tags]
+    of_hostile, of_harmless = (
+        [e["tag"] for e in Document(p).elements] for p in (hostile, harmless)
+    )
+    assert of_hostile == of_harmless
     hostile.encode("utf-8")
 
 
@@ -137,25 +119,25 @@ def test_data_survive_the_escaping():
 
 @pytest.mark.parametrize("html", [duplicates_page(duplicates()), explanations_page([])])
 def test_policy_names_each_script_and_style_by_hash(html):
-    elements = Elements(html)
+    elements = Document(html).elements
     policy = next(
-        tag["content"]
-        for name, tag in elements.tags
-        if name == "meta" and tag.get("http-equiv") == "Content-Security-Policy"
+        e["content"] for e in elements if e.get("http-equiv") == "Content-Security-Policy"
     )
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules["default-src"] == "'none'"
     assert rules["require-trusted-types-for"] == "'script'"
     for rule, tag in [("script-src", "script"), ("style-src", "style")]:
-        digest = hashlib.sha256(elements.contents[tag].encode()).digest()
+        (own,) = [e for e in elements if e["tag"] == tag and "id" not in e]
+        digest = hashlib.sha256(own["text"].encode()).digest()
         assert rules[rule] == f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 @pytest.mark.parametrize("html", [duplicates_page(duplicates()), explanations_page([])])
 def test_page_loads_nothing_and_has_no_inline_handler(html):
-    for _, attributes in Elements(html).tags:
-        assert not [name for name in attributes if name.startswith("on") or name == "style"]
-        assert not {"src", "href", "action"} & set(attributes)
+    for element in Document(html).elements:
+        names = element.keys() - {"tag", "text"}
+        assert not [name for name in names if name.startswith("on") or name == "style"]
+        assert not {"src", "href", "action"} & names
     assert "//" not in re.sub(r"^\s*//.*$", "", html, flags=re.M)
     assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest|sendBeacon|WebSocket", html)
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", html)
@@ -255,7 +237,9 @@ def _luminance(colour):
 
 @pytest.mark.parametrize("scheme", [0, 1])
 def test_text_stands_out_from_every_ground(scheme):
-    colours = _colours(Elements(duplicates_page(duplicates())).contents["style"])[scheme]
+    elements = Document(duplicates_page(duplicates())).elements
+    style = next(e for e in elements if e["tag"] == "style")["text"]
+    colours = _colours(style)[scheme]
     grounds = {
         "text": ["ground", "surface", "positive", "negative"],
         "quiet": ["ground", "surface"],

@@ -34,7 +34,7 @@ from tests.estimators.pairs.by_hand import TextsByHand, WordVectors, lines_of, w
 
 DATA = make_question_pairs(300, random_state=0)
 PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:200], np.asarray(DATA.y)[:200]
-NEW, NEW_Y = np.asarray(DATA.pairs, dtype=object)[200:], np.asarray(DATA.y)[200:]
+NEW = np.asarray(DATA.pairs, dtype=object)[200:]
 ODD = np.array(
     [
         (PAIRS[0, 0], f"  {PAIRS[0, 1].upper()} ?!"),
@@ -379,44 +379,28 @@ def test_a_prior_shifts_probabilities_and_decisions(fitted):
 
 
 def test_parameters_are_nested_and_members_replaced_by_name():
-    model = fast_duplicates(d=7)
+    model, other = fast_duplicates(d=7), FirstText()
     params = model.get_params()
-    assert params["film__film__d"] == 7
-    assert params["words__logisticregression__C"] == 0.1
-    assert params["film"] is model.members[0][1]
-    assert "film" not in model.get_params(deep=False)
-    model.set_params(film__film__margin=2, cv=3)
-    assert model.members[0][1]["film"].margin == 2
-    assert model.cv == 3
-    other = FirstText()
+    assert (params["film__film__d"], params["words__logisticregression__C"]) == (7, 0.1)
+    assert params["film"] is model.members[0][1] and "film" not in model.get_params(deep=False)
     before = model.members
-    model.set_params(words=other)
-    assert model.members[1] == ("words", other)
-    assert before[1][1] is not other
-    assert model.members[0] == before[0]
+    model.set_params(film__film__margin=2, cv=3, words=other)
+    assert (before[0][1]["film"].margin, model.cv) == (2, 3)
+    assert model.members == [before[0], ("words", other)] and before[1][1] is not other
     model.set_params(members=[("new", FirstText())], new__saturated=True)
-    assert [name for name, _ in model.members] == ["new"]
-    assert model.members[0][1].saturated
-    model.set_params(new=Lengths(), prior=0.2)
-    assert isinstance(model.members[0][1], Lengths)
+    ((name, member),) = model.members
+    assert name == "new" and member.saturated
     with pytest.raises(ValueError, match="Invalid parameter 'nobody'"):
         model.set_params(nobody=1)
 
 
 def test_the_diagram_names_each_member_and_escapes_everything():
-    hostile = '<img src=x onerror="window.hacked=1">'
-    model = DuplicateClassifier(
-        [("texts", WordSum(hostile)), ("words", words()), (hostile, film())]
-    )
-    for other in (model, model.set_params(final_estimator=GaussianNB())):
-        page = other._repr_html_()
-        assert "<img" not in page
-        for name in ("texts", "words", "&lt;img src=x", "WordSum", "WordDifferences", "FILM"):
-            assert name in page
-    assert "GaussianNB" in page
+    members = [("texts", WordSum()), ("words", words()), ("<img src=x>", film())]
+    page = DuplicateClassifier(members, GaussianNB())._repr_html_()
+    assert "<img" not in page
+    for name in ("texts", "&lt;img src=x", "WordSum", "WordDifferences", "FILM", "GaussianNB"):
+        assert name in page
     assert "boosted or extremely randomised trees" in fast_duplicates()._repr_html_()
-    assert "WordDifferences" in cheap(words()).fit(PAIRS, Y)._repr_html_()
-    assert "DuplicateClassifier" in DuplicateClassifier([FILM()])._repr_html_()
 
 
 WEIGHT = np.random.default_rng(3).random(len(PAIRS)) + 0.1
@@ -604,8 +588,6 @@ WRONG = [
     ({"corpus": "text"}, TypeError, "corpus is one string"),
     ({"corpus": []}, ValueError, "corpus is empty"),
     ({"corpus": ["a", None]}, TypeError, "corpus[1] = None"),
-    ({"random_state": None}, TypeError, "random_state=None must be an integer"),
-    ({"memory": 5}, ValueError, "memory"),
 ]
 
 
@@ -636,11 +618,6 @@ def test_wrong_parameters_are_named_before_any_work(logged, params, error, messa
 @pytest.mark.parametrize(
     ("data", "error", "message"),
     [
-        ({"y": np.ones(200)}, ValueError, "y holds one class only"),
-        ({"y": Y[:50]}, ValueError, "y has 50 labels for 200 pairs"),
-        ({"y": np.arange(200) % 3}, ValueError, "y holds 3 classes"),
-        ({"pairs": [*PAIRS[:199].tolist(), ("a", None)]}, ValueError, "row 199, column 1 is miss"),
-        ({"pairs": PAIRS[:, 0]}, TypeError, "pairs row 0 is one text"),
         ({"similar": [("a", "b", "c")]}, ValueError, "similar row 0 holds 3 entries"),
         ({"weights": np.ones(200)}, TypeError, "fit got ['weights']; without metadata routing"),
         ({"sample_weight": np.ones(5)}, ValueError, "sample_weight has 5 entries for 200 pairs"),

@@ -11,7 +11,7 @@ from film.pairs import edit_features, overlap_features, sequence_features, sign_
 from film.text import token_text
 
 DATA = make_question_pairs(120, random_state=0)
-PAIRS, Y = np.asarray(DATA.pairs, dtype=object), np.asarray(DATA.y)
+PAIRS = np.asarray(DATA.pairs, dtype=object)
 ODD = [
     ("Is it 5?", "  IS it—6?!"),
     ("", "What's new"),

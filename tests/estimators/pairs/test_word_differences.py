@@ -12,7 +12,7 @@ from film.datasets import make_question_pairs
 from film.text import normalize_text
 
 DATA = make_question_pairs(100, random_state=0)
-PAIRS, Y = np.asarray(DATA.pairs, dtype=object), np.asarray(DATA.y)
+PAIRS = np.asarray(DATA.pairs, dtype=object)
 ODD = [("", "zebra"), ("?", ""), ("Où est l'École", "où est ecole"), ("\ud800", "a" * 100_000)]
 
 

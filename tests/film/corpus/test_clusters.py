@@ -53,19 +53,6 @@ def test_scipys_clustering_of_the_dense_matrix(seed, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("threshold", [0.2, 0.7])
-def test_a_threshold_gives_the_prefix_of_all_merges(seed, method, threshold):
-    pairs, scores, n = _graph(seed)
-    every = link_scores(pairs, scores, n, method=method)
-    some = link_scores(pairs, scores, n, method=method, threshold=threshold)
-    kept = every[:, 2] >= threshold
-    np.testing.assert_array_equal(some[:, :2], every[kept, :2])
-    # The same sums, added in another order.
-    np.testing.assert_allclose(some[:, 2], every[kept, 2], rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(5))
 def test_every_score_is_the_link_of_the_two_groups(seed, method):
     # Few different scores: ties everywhere, where no order of merges is the only right one.

@@ -68,23 +68,8 @@ def test_the_rarities_of_others_are_those_of_the_definition(alone):
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_own_group_of_a_text_is_not_counted():
-    known = AdjacentWords.of_texts(TEXTS)
-    alone = known.rarities(TEXTS, np.arange(len(TEXTS)))
-    both = known.rarities(TEXTS, [0, 0, 1, 2, 3])
-    assert (alone[:4] > known.rarities(TEXTS)[:4]).all()
-    assert (both[:2] > alone[:2]).all()
-    assert both[2:4].tolist() == alone[2:4].tolist()
-
-
 def test_what_is_asked_together_changes_nothing():
     known = AdjacentWords.of_texts(TEXTS)
     alone = [known.rarities([text])[0] for text in ASKED]
     assert known.rarities(ASKED).tolist() == alone
     assert known.rarities([]).tolist() == []
-
-
-def test_the_order_of_words_counts():
-    known = AdjacentWords.of_texts(TEXTS)
-    usual, turned = known.rarities([["how", "do", "i"], ["i", "do", "how"]])
-    assert usual < turned

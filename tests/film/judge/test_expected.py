@@ -318,18 +318,3 @@ def test_rounds_equal_those_of_a_loop(seed):
     n_rounds = 4
     expected = slow_rounds(pairs, scores, n_rounds)
     assert matching_rounds(pairs, scores, n_rounds).tolist() == expected.tolist()
-
-
-def test_scores_of_zero_and_nearly_one_are_allowed():
-    pairs, scores, _ = _table(0)
-    scores[:3] = 0, 1 - 1e-12, logit(0.9) / 3
-    assert np.isfinite(expected_precision(pairs, scores).precision).all()
-
-
-@pytest.mark.parametrize("two", [False, True])
-def test_columns_raise_the_usual_threshold(two):
-    pairs, scores, _ = _table(0)
-    texts, columns = (
-        expected_precision(pairs, scores, two_tables=two, by_column=by) for by in (False, True)
-    )
-    assert columns.at(0.5)["precision"] < texts.at(0.5)["precision"]

@@ -136,19 +136,6 @@ def test_features_and_log_odds_by_hand(share):
         assert both[i] == pytest.approx(expected)
 
 
-def test_nothing_shared_lowers_the_odds_by_up_to_four():
-    pairs, near = np.zeros((4, len(PAIR_FEATURES))), np.zeros((4, 2))
-    pairs[2, PAIR_FEATURES.index("coverage of the longer")] = 0.15
-    cosines = np.array([0, 0.075, 0, 0.9])
-    for names, found, first in (
-        (GENERAL_FEATURES, general_features(pairs, cosines, near, 0.0), -4),
-        (MEANING_FEATURES, meaning_features(pairs, cosines, np.zeros(4)), -4),
-        (MEANING_FEATURES, meaning_features(pairs, cosines, np.eye(4)[0]), 0),
-    ):
-        lowered = NOTHING_SHARED * found[:, list(names).index("nothing shared")]
-        np.testing.assert_allclose(lowered, [first, -2, 0, 0], atol=1e-12)
-
-
 def random_set(n, seed, intercept=0.0, right=True):
     """Features and labels that follow a formula of the right signs, or of the wrong ones."""
     rng = np.random.default_rng(seed)
@@ -217,27 +204,6 @@ def test_no_small_step_within_the_signs_lowers_the_loss():
             moved[place] += step
             if moved[place] * SIGNS[place] >= 0:
                 assert best(moved) > least
-
-
-def test_what_is_common_to_a_set_does_not_matter():
-    """A constant that is added to the features of a set goes into its intercept."""
-    one, (X, y, weights) = random_set(300, seed=6), random_set(400, seed=7, intercept=1)
-    constant = np.random.default_rng(0).normal(size=len(NAMES))
-    plain, shifted = (
-        fit_general([one, (moved, y, weights)], penalty=0.01) for moved in (X, X + constant)
-    )
-    np.testing.assert_allclose(shifted, plain, atol=2e-3)
-
-
-def test_sets_of_one_label_teach_nothing():
-    X, y, weights = random_set(800, seed=8)
-    other = np.random.default_rng(0).random((400, len(NAMES))) * FITTED
-    alone = fit_general([(X, y, weights)], penalty=0.002)
-    for label in (0, 1):
-        labels = np.full(400, label)
-        share = weights.sum() / (weights.sum() + 400)
-        both = fit_general([(X, y, weights), (other, labels, np.ones(400))], penalty=0.002 * share)
-        np.testing.assert_allclose(both, alone, atol=0.02)
 
 
 @pytest.mark.parametrize(

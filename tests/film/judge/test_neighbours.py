@@ -66,13 +66,6 @@ def test_texts_of_few_neighbours(n, last):
     np.testing.assert_allclose(found, slow(pairs, cosines, pairs, cosines), atol=1e-12)
 
 
-def test_no_more_than_five_closer_neighbours_count():
-    pairs = np.array([[0, other] for other in range(1, 12)])
-    cosines = np.linspace(1, 0, 11)
-    ranks = neighbour_features(pairs, cosines, pairs, cosines)[:, 0]
-    np.testing.assert_allclose(ranks, np.log1p([0, 1, 2, 3, 4, 5, 5, 5, 5, 5, 5]))
-
-
 def test_no_pairs():
     none, no_cosines = np.empty((0, 2), dtype=np.intp), np.empty(0)
     assert neighbour_features(none, no_cosines, none, no_cosines).shape == (0, 2)

@@ -169,7 +169,7 @@ def test_a_flat_spectrum_keeps_the_tolerance_unless_the_space_ends(kind):
     X = flat(kind)
     energies = np.square(np.linalg.svd(X.toarray() if sp.issparse(X) else X, compute_uv=False))
     ended = 0
-    for rank in (1, 2, 3, 6, 10, 30, 100):
+    for rank in (1, 3, 30):
         for tol in (1e-2, 2e-3):
             told = []
             found = truncated_svd(X, rank, tol=tol, random_state=0, progress=told.append)

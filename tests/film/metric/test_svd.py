@@ -102,8 +102,8 @@ def test_zeros_give_one_zero_value_and_never_nan(n):
     assert np.isfinite(low.right).all()
 
 
-@pytest.mark.parametrize("tol", [3e-2, 2e-3, 1e-4])
-@pytest.mark.parametrize("rank", [3, 30, 60])
+@pytest.mark.parametrize("tol", [3e-2, 1e-4])
+@pytest.mark.parametrize("rank", [3, 60])
 @pytest.mark.parametrize("spectrum", ["text", "flat", "steep"])
 def test_what_is_missing_of_the_energy_is_within_the_tolerance(spectrum, rank, tol):
     X = {

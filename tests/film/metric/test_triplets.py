@@ -163,7 +163,7 @@ def test_random_dissimilar_points_are_uniform_outside_the_cluster():
     labels = np.array([3, 3, 0, 0, 0, 0, 0, 9, 1, 1, 5, 6])
     rng = np.random.default_rng(0)
     counts = np.zeros(12)
-    n = 3000
+    n = 1000
     for _ in range(n):
         mined = triplets_from_labels(labels, n_random=1, random_state=rng)
         counts[mined[mined[:, 0] == 0, 2]] += 1

@@ -251,12 +251,3 @@ def test_cells_hold_every_row_within_their_reach():
 def test_k_max_is_a_positive_integer(k_max):
     with pytest.raises((TypeError, ValueError), match="k_max must be"):
         neighbour_ranks(np.eye(3), [[0, 1]], k_max=k_max)
-
-
-def test_a_zero_row_is_past_every_k():
-    points = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
-    assert neighbour_ranks(points, [[0, 1], [1, 1], [0, 2]], k_max=4).tolist() == [
-        [4, 4],
-        [0, 0],
-        [0, 0],
-    ]

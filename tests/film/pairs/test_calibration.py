@@ -45,14 +45,6 @@ def test_curve_and_error_are_those_of_loops(seed, n, digits, n_bins):
     assert calibration_error(y, p, n_bins) == pytest.approx(expected, abs=1e-12)
 
 
-def test_equal_probabilities_are_one_bin():
-    curve = reliability_curve([0, 1, 1, 0], [0.5] * 4)
-    assert curve.counts.tolist() == [4]
-    assert calibration_error([0, 1, 1, 0], [0.5] * 4) == 0
-    assert calibration_error([0, 1, 1, 1], [0.5] * 4) == pytest.approx(0.25)
-    assert calibration_interval([0, 1, 1, 1], [0.5] * 4, n_boot=5, random_state=0)[0] >= 0
-
-
 def test_extremes():
     y = np.array([0, 1] * 10)
     assert calibration_error(y, y) == 0

@@ -120,16 +120,6 @@ def test_shift_prior_laws():
     assert shift_prior(p.astype(np.float32), 0.5, 0.2).dtype == np.float32
 
 
-def test_bad_priors_are_named_with_an_example():
-    for call, name in [
-        (lambda: shift_prior([0.5], 0.5, 1.0), "prior_to"),
-        (lambda: shift_prior([0.5], 1.0, 0.5), "prior_from"),
-        (lambda: prior_weights([0, 1], 2.0), "prior"),
-    ]:
-        with pytest.raises(ValueError, match=f"^{name} must .*: give for instance 0.1746"):
-            call()
-
-
 def test_prior_weights_move_the_share_and_keep_the_total():
     y = np.random.default_rng(0).uniform(size=500) < 0.37
     weights = prior_weights(y, 0.1746)
@@ -151,11 +141,14 @@ def test_weights_and_shift_make_the_prior_the_best_constant():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: shift_prior([0.5], 0.0, 0.5), "prior_from"),
-        (lambda: shift_prior([0.5], 0.5, 1.0), "prior_to"),
+        (lambda: shift_prior([0.5], 0.0, 0.5), "^prior_from must .*: give for instance 0.1746"),
+        (lambda: shift_prior([0.5], 0.5, 1.0), "^prior_to must .*: give for instance 0.1746"),
         (lambda: shift_prior([-0.5], 0.5, 0.5), "must lie in"),
         (lambda: prior_weights([1, 1], 0.5), "only the class 1"),
-        (lambda: prior_weights([1, 0], float("nan")), "prior must lie"),
+        (
+            lambda: prior_weights([1, 0], float("nan")),
+            "^prior must lie .*: give for instance 0.1746",
+        ),
     ],
 )
 def test_priors_out_of_range_are_named(call, message):
