@@ -2,7 +2,6 @@
 
 import csv
 import inspect
-import io
 import itertools
 import json
 import re
@@ -22,6 +21,7 @@ from estimators.cli.duplicates.known import alone_at
 from estimators.corpus import EXACT_LIMIT, neighbour_table
 from film.corpus import cut, link_scores, must_link_path
 from film.text import words_and_symbols
+from tests.estimators.cli.commands import run, write_csv
 
 WORDS = "tea milk sugar cup spoon table chair door window lamp book pen river stone tree".split()
 
@@ -403,17 +403,10 @@ def test_14_known_pairs_do_not_join_blocks():
 # The command
 
 
-def write(path, columns, rows):
-    with open(path, "w", encoding="utf-8", newline="") as handle:
-        csv.writer(handle).writerows([columns, *rows])
-    return str(path)
-
-
 def film(*arguments):
     """Run the command; gives its exit status, rows and messages."""
-    ran = CliRunner().invoke(main, [str(argument) for argument in arguments], prog_name="film")
-    assert ran.exception is None or isinstance(ran.exception, SystemExit), ran.exception
-    return ran.exit_code, list(csv.DictReader(io.StringIO(ran.stdout))), ran.stderr
+    ran = run(*arguments)
+    return ran.code, ran.rows, ran.err
 
 
 @pytest.fixture
@@ -426,7 +419,9 @@ def shop(tmp_path):
         ["n4", "garden chairs", "x"],
     ]
     columns = ["id", "text", "shop"]
-    return write(tmp_path / "old.csv", columns, old), write(tmp_path / "new.csv", columns, new)
+    return write_csv(tmp_path / "old.csv", columns, old), write_csv(
+        tmp_path / "new.csv", columns, new
+    )
 
 
 def test_13_only_pairs_across_two_tables(shop, tmp_path):
@@ -465,7 +460,7 @@ def test_13_a_collection_grows_by_what_is_added(shop, tmp_path):
     assert (code, rows) == (2, []) and "already has the id 'n1'" in err
     assert known.read_bytes() == saved
     # Rows without ids are numbered on.
-    more = write(tmp_path / "more.csv", ["text"], [["garden chair"], ["zebra"]])
+    more = write_csv(tmp_path / "more.csv", ["text"], [["garden chair"], ["zebra"]])
     code, rows, err = film("duplicates", more, "--against", known, "--add")
     pairs = [(row["id1"], row["id2"]) for row in rows]
     assert code == 0 and pairs == [("8", "n3"), ("8", "n4")], err
@@ -494,7 +489,9 @@ def test_13_ids_that_come_as_numbers_stay_numbers(tmp_path, numbers):
     assert [(row["id"], row["kept"]) for row in of_json(mapping)] == [(kept[1], kept[0])]
     assert [row["id"] for row in of_json(out)] == [numbers[0], numbers[2]]
     # A file of labels names rows by numbers or by texts.
-    labels = write(tmp_path / "labels.csv", ["id1", "id2", "label"], [[numbers[0], numbers[2], 1]])
+    labels = write_csv(
+        tmp_path / "labels.csv", ["id1", "id2", "label"], [[numbers[0], numbers[2], 1]]
+    )
     code, _, err = film("duplicates", source, "--groups", "--not-same", labels, "--out", out)
     assert code == 0 and [row["id"] for row in of_json(out)] == kept, err
     # A collection keeps them too, and knows a number from its text only by how it looks.
@@ -503,7 +500,7 @@ def test_13_ids_that_come_as_numbers_stay_numbers(tmp_path, numbers):
     assert load_model(known).ids_.tolist() == kept
     assert film("duplicates", source, "--against", known, "--out", out)[0] == 0
     assert {(type(row["id2"]), row["id2"]) for row in of_json(out)} <= {(type(x), x) for x in kept}
-    other = write(tmp_path / "t.csv", ["id", "text"], [[numbers[0], "zebra"]])
+    other = write_csv(tmp_path / "t.csv", ["id", "text"], [[numbers[0], "zebra"]])
     code, _, err = film("duplicates", other, "--against", known, "--add")
     assert code == 2 and f"already has the id '{numbers[0]}'" in err
 
@@ -533,14 +530,14 @@ def test_13_a_collection_that_changed_meanwhile_is_not_overwritten(shop, tmp_pat
 
 def test_44_two_processes_that_add_at_once_both_do(tmp_path):
     known = tmp_path / "known.film"
-    old = write(tmp_path / "old.csv", ["id", "text"], [["o", "zebra"]])
+    old = write_csv(tmp_path / "old.csv", ["id", "text"], [["o", "zebra"]])
     assert film("duplicates", old, "--save", known)[0] == 0
     held = alone_at(str(known))
     held.__enter__()
     running = []
     for name in "ab":
         rows = [[f"{name}{i}", f"{word} {name}"] for i, word in enumerate(WORDS)]
-        new = write(tmp_path / f"{name}.csv", ["id", "text"], rows)
+        new = write_csv(tmp_path / f"{name}.csv", ["id", "text"], rows)
         command = [sys.executable, "-m", "estimators.cli", "duplicates", new]
         command += ["--against", str(known), "--add", "--out", str(tmp_path / f"{name}.out.csv")]
         running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
@@ -597,7 +594,7 @@ def test_14_judged_pairs_from_a_file(shop, tmp_path):
         ["nowhere", "to be found", 1],
         ["red tea cup", "garden chairs", ""],
     ]
-    labels = write(tmp_path / "labels.csv", ["text1", "text2", "label"], judged)
+    labels = write_csv(tmp_path / "labels.csv", ["text1", "text2", "label"], judged)
     options = ["--groups", "--threshold", 0.2, "--not-same", labels]
     code, rows, err = film("duplicates", new, *options)
     assert code == 0 and "1 of 3 labelled pairs are not in the table" in err
@@ -608,11 +605,11 @@ def test_14_judged_pairs_from_a_file(shop, tmp_path):
     assert not any({"n1", "n2"} <= ids for ids in groups.values())
     pairs = film("duplicates", new, "--threshold", 0.2, "--not-same", labels)[1]
     assert ("n1", "n2") not in [(row["id1"], row["id2"]) for row in pairs]
-    by_id = write(tmp_path / "ids.csv", ["id1", "id2", "label"], [["n2", "n1", 0]])
+    by_id = write_csv(tmp_path / "ids.csv", ["id1", "id2", "label"], [["n2", "n1", 0]])
     rows = film("duplicates", new, "--threshold", 0.2, "--not-same", by_id)[1]
     assert ("n1", "n2") not in [(row["id1"], row["id2"]) for row in rows]
     judged.append(["red tea cups", "garden chair", 1])
-    write(tmp_path / "labels.csv", ["text1", "text2", "label"], judged)
+    write_csv(tmp_path / "labels.csv", ["text1", "text2", "label"], judged)
     code, _, err = film("duplicates", new, *options)
     assert code == 2 and "label 0 separates the rows 'n1' and 'n2', but label 1 joins them" in err
 
@@ -625,7 +622,7 @@ def test_15_a_table_without_its_duplicates(tmp_path):
         ["d", "red tea cup!!!", "", "2026-01-31"],
         ["e", "", 3, ""],
     ]
-    table = write(tmp_path / "t.csv", ["id", "text", "sold", "seen"], rows)
+    table = write_csv(tmp_path / "t.csv", ["id", "text", "sold", "seen"], rows)
     expected = {"first": "a", "longest": "d", "sold": "c", "seen": "d"}
     for rule, kept in expected.items():
         out, mapping = tmp_path / "clean.csv", tmp_path / "gone.csv"
@@ -671,16 +668,16 @@ def test_10_the_terminal_and_the_page_count_the_same(shop, tmp_path):
 
 
 def test_10_texts_that_nothing_is_known_of_are_noted(tmp_path):
-    table = write(tmp_path / "t.csv", ["text"], [["..."]] * 60 + [["?!"]] * 7 + [["tea cup"]])
+    table = write_csv(tmp_path / "t.csv", ["text"], [["..."]] * 60 + [["?!"]] * 7 + [["tea cup"]])
     code, rows, err = film("duplicates", table)
     assert code == 0 and len(rows) == 65 and {row["kind"] for row in rows} == {"copy"}
     assert "2 different texts have no word or trigram to compare" in err
 
 
 def test_14_texts_that_the_page_made_safe_for_spreadsheets_are_known(tmp_path):
-    table = write(tmp_path / "t.csv", ["id", "text"], [["a", "=tea cup"], ["b", "=tea cups"]])
+    table = write_csv(tmp_path / "t.csv", ["id", "text"], [["a", "=tea cup"], ["b", "=tea cups"]])
     labels = [["'=tea cup", "'=tea cups", 0]]
-    labels = write(tmp_path / "labels.csv", ["text1", "text2", "label"], labels)
+    labels = write_csv(tmp_path / "labels.csv", ["text1", "text2", "label"], labels)
     assert len(film("duplicates", table, "--threshold", 0.1)[1]) == 1
     code, rows, err = film("duplicates", table, "--threshold", 0.1, "--not-same", labels)
     assert (code, rows) == (0, []) and "not in the table" not in err

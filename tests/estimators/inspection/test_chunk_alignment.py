@@ -61,25 +61,6 @@ def chunk_tokens(told, chunks):
     return [np.flatnonzero(column).tolist() for column in scores.T]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_scores_are_means_and_sums_over_blocks(seed):
-    told = explained("A man is playing a guitar", "Someone plays music loudly", seed)
-    chunks1, chunks2 = ["A man", "is playing", "a guitar"], ["Someone", "plays", "music loudly"]
-    rows, columns = ([1, 2], [3, 4], [5, 6]), ([1], [2], [3, 4])
-    blocks = [[told.contributions[np.ix_(r, c)] for c in columns] for r in rows]
-    mean, total = told.chunks(chunks1, chunks2), told.chunks(chunks1, chunks2, pooling="sum")
-    np.testing.assert_allclose(mean.scores, [[b.mean() for b in row] for row in blocks])
-    np.testing.assert_allclose(total.scores, [[b.sum() for b in row] for row in blocks])
-    assert total.scores.sum() == pytest.approx(told.similarity - told.special_contribution)
-    assert (mean.chunks1, mean.chunks2) == (chunks1, chunks2)
-    assert mean.pairs == [
-        (i, j)
-        for i in range(3)
-        for j in range(3)
-        if mean.scores[i, j] == max(mean.scores[i]) == max(mean.scores[:, j]) > 0
-    ]
-
-
 @pytest.mark.parametrize("kind", [tuple, list, np.array])
 def test_ranges_and_strings_name_the_same_chunks(kind):
     told = explained("gave the game up", "lost")

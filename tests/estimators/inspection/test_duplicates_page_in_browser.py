@@ -112,22 +112,21 @@ def test_threshold_can_be_typed_and_is_kept_within_bounds(browser):
     assert browser.run("return document.activeElement.id") == "reset"
 
 
-@pytest.mark.parametrize("name", ["size", "score", "weakest", "text"])
-def test_groups_sort(browser, name):
+def test_groups_sort(browser):
     data = corpus(1) | {"threshold": 0.6}
     browser.open(duplicates_page(data))
     groups = cut(data, 0.6)
-    value = {
+    for name, value in {
         "size": lambda g: size(data, g[0]),
         "score": lambda g: np.inf if g[1] is None else g[1],
         "weakest": lambda g: weakest(data, g[0]),
         "text": lambda g: data["texts"][g[0][0]]["text"],
-    }[name]
-    assert len({value(group) for group in groups}) > 2
-    for direction in ("up", "down"):
-        browser.order(f"{name}-{direction}")
-        ordered = sorted(groups, key=value, reverse=direction == "down")
-        assert browser.groups() == [[data["texts"][i]["id"] for i in m] for m, _ in ordered]
+    }.items():
+        assert len({value(group) for group in groups}) > 2
+        for direction in ("up", "down"):
+            browser.order(f"{name}-{direction}")
+            ordered = sorted(groups, key=value, reverse=direction == "down")
+            assert browser.groups() == [[data["texts"][i]["id"] for i in m] for m, _ in ordered]
 
 
 def test_each_group_tells_its_numbers_and_weakest_link(browser):

