@@ -164,7 +164,7 @@ def write_result(
     *,
     like: Table,
 ) -> None:
-    """Write a table in the requested format, else in the format of the input."""
+    """Write a table in the format of the name, else as requested, else like the input."""
     chosen = _chosen_form(out, form, like)
     escape = bool(click.get_current_context().meta.get(_META))
     kept = list(rows) if chosen == "xlsx" else rows
@@ -187,7 +187,7 @@ def write_result(
 
 
 def _chosen_form(out: str | None, form: str | None, like: Table) -> Any:
-    chosen = form or form_of(out, like.format)
+    chosen = form_of(out, form or like.format)
     return "csv" if not is_file(out) and form is None and chosen in BINARY_FORMATS else chosen
 
 

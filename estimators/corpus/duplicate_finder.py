@@ -267,7 +267,7 @@ class DuplicateFinder(BaseEstimator):
             check_texts(some, encodable=encoder is not None)
         settings = self.embedder, self.n_neighbors, self.index, self.random_state
 
-        def start(encoder: AnyEncoder | None) -> None:
+        def start(encoder: AnyEncoder | None, inside: list[Any] | None) -> None:
             index = CorpusIndex(*settings, encoder)
             no_rows = CorpusRows.empty(inside is not None)
             self._rows = no_rows.grown(names, rows, inside, index, others)
@@ -277,15 +277,17 @@ class DuplicateFinder(BaseEstimator):
 
         self._left_out = ()
         if evidence is not None and columns is not None:
-            start(None)
+            # The blocks of the texts beside are not known.
+            start(None, None if others else inside)
             self._left_out = self._uninformative(others)
             if self._left_out:
                 kept = tuple(name for name in columns if name not in self._left_out)
                 rows, others = (only_columns(some, columns, kept) for some in (rows, others))
                 kinds = {name: evidence.kinds[name] for name in kept if name in evidence.kinds}
                 columns, evidence = kept, ColumnEvidence(kept, kinds, [*rows, *others])
-        if evidence is None or encoder is not None or self._left_out:
-            start(encoder)
+        is_whole = bool(others) and inside is not None
+        if evidence is None or encoder is not None or self._left_out or is_whole:
+            start(encoder, inside)
         if probabilities is not None:
             probabilities.warn_of_unfamiliar(rows)
         return self
@@ -294,7 +296,7 @@ class DuplicateFinder(BaseEstimator):
         """Return the columns without a given kind that tell no duplicates from other pairs."""
         given = self.compare if isinstance(self.compare, dict) else {}
         rows, scores = self._corpus()
-        if all(given.get(name) for name in self._columns or ()) or (others and rows.has_blocks):
+        if all(given.get(name) for name in self._columns or ()):
             return ()
         if others:
             asked = distinct_texts(others, rows.block_numbers(None, len(others)))[:2]

@@ -1,19 +1,26 @@
-"""Tables of records at the command line: faults of columns that are left out."""
+"""Tables of records at the command line: left-out columns, labels, formats and notes."""
 
 import json
 import re
 
 import pytest
 
-from tests.estimators.cli.commands import run
+from estimators.cli.tables import read_table
+from tests.estimators.cli.commands import refused, run, write_csv
 from tests.estimators.corpus.test_records import people, with_noise
+
+NOTE = "say nothing about duplicates: written"
 
 
 @pytest.fixture(scope="module")
 def noted(tmp_path_factory):
-    """A table whose second column, the time when a row was written, is left out."""
+    """A table whose second column, the time when a row was written, is left out.
+
+    The last row is a copy of the first but for this time.
+    """
     path = tmp_path_factory.mktemp("noted") / "people.csv"
-    frame = with_noise(people(300, n_twice=200)[0])
+    frame = people(300, n_twice=200)[0]
+    frame = with_noise(frame.loc[[*frame.index, 0]].reset_index(drop=True))
     columns = ["id", "name", "written", "born", "town", "phone"]
     frame.assign(id=frame.index)[columns].to_csv(path, index=False)
     return path
@@ -21,9 +28,57 @@ def noted(tmp_path_factory):
 
 def test_cells_are_shown_under_their_columns(noted, tmp_path):
     ran = run("duplicates", noted, "--html", tmp_path / "page.html")
-    assert ran.code == 0 and "say nothing about duplicates: written" in ran.err, ran.err
+    assert ran.code == 0 and NOTE in ran.err, ran.err
     html = (tmp_path / "page.html").read_text("utf-8")
     (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
     shown = json.loads(data)
     towns = {text["cells"][shown["columns"].index("town")] for text in shown["texts"]}
     assert towns == {"ulm", "bonn", "kiel", "jena"}
+
+
+def test_labels_need_no_columns_that_are_left_out(noted, tmp_path):
+    rows = run("duplicates", noted).rows
+    row = next(row for row in rows if row["kind"] != "copy")
+    names = [name for name in row if name.startswith(("left_", "right_"))]
+    labels = [*(row[name] for name in names), 0]
+    path = write_csv(tmp_path / "labels.csv", [*names, "label"], [labels])
+    ran = run("duplicates", noted, "--not-same", path)
+    assert ran.code == 0 and "not in the table" not in ran.err, ran.err
+    assert [found["id1"] for found in rows if found not in ran.rows] == [row["id1"]]
+
+
+def test_copies_but_for_left_out_columns_cannot_be_apart(noted, tmp_path):
+    path = write_csv(tmp_path / "labels.csv", ["id1", "id2", "label"], [["0", "500", 0]])
+    ran = run("duplicates", noted, "--not-same", path)
+    told = " ".join(ran.err.split())
+    assert ran.code == 2 and f"--not-same {path}, line 2, labels a text and its exact copy" in told
+    assert "or name the columns to compare (left out: written)" in told
+    columns = [f"--compare={name}" for name in ("name", "written:text", "born", "town", "phone")]
+    ran = run("duplicates", noted, "--not-same", path, *columns)
+    assert ran.code == 0, ran.err
+    assert ["0", "500"] not in [[row["id1"], row["id2"]] for row in ran.rows]
+
+
+def test_golden_rows_and_mappings_have_the_format_that_is_given(noted, tmp_path):
+    golden, named, mapping = (tmp_path / name for name in ("rows", "rows.csv", "mapping"))
+    given = ("--format", "jsonl")
+    for path in (golden, named):
+        ran = run("duplicates", noted, "--golden", path, *given)
+        assert ran.code == 0, ran.err
+    assert json.loads(golden.read_text("utf-8").splitlines()[0])["sources"] == "0; 300; 500"
+    assert read_table(named).columns[-1] == "sources"
+    run("duplicates", noted, "--keep", "first", "--mapping", mapping, *given)
+    assert json.loads(mapping.read_text("utf-8").splitlines()[0])["kept"]
+
+
+def test_errors_of_cells_name_the_tables(noted, tmp_path):
+    for more in ((), ("--against", noted)):
+        told = refused("duplicates", noted, "--compare", "name:number", *more)
+        assert "of the values of column 'name' are no number" in told
+        assert "the rows are those of" in told and told.count("people.csv") == 1 + len(more) // 2
+
+
+def test_estimates_say_that_they_are_for_pairs(noted):
+    assert "alone, with" in run("duplicates", noted).err
+    for option in (("--groups",), ("--keep", "first")):
+        assert "alone, for pairs and not for groups, with" in run("duplicates", noted, *option).err

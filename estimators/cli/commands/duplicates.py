@@ -18,6 +18,7 @@ from estimators.cli.duplicates.known import (
     blocks_of,
     is_collection,
     known_pairs,
+    labelled_rows,
     refuse_contradictions,
 )
 from estimators.cli.duplicates.page import match_data, page_data
@@ -273,8 +274,7 @@ def duplicates(**given: Any) -> None:
         collection.check_new(ids)
     if collection and options.is_growing:
         finder = collection.finder.set_params(verbose=verbosity()).add(records.given, ids, blocks)
-        rows, records = collection.whole(rows)
-        ids, blocks = finder.ids_.tolist(), finder.blocks_.tolist()
+        rows, ids = collection.whole(rows), finder.ids_.tolist()
     carried = [other for other in rows.columns if other != named]
     is_written = options.out is not None or (
         options.html is None and (options.golden is None or options.keep is not None)
@@ -286,9 +286,9 @@ def duplicates(**given: Any) -> None:
     sort_by = options.keep
     if sort_by not in (None, "first", "longest"):
         sort_by = sort_values(rows, sort_by)
-    must, cannot = [], []
+    labelled = None
     if options.not_same is not None:
-        must, cannot = known_pairs(options.not_same, options.encoding, records, ids, blocks)
+        labelled = labelled_rows(options.not_same, options.encoding)
     leaves("nothing was written; the same command starts from the beginning")
     if collection:
         finder = collection.finder.set_params(verbose=verbosity())
@@ -306,10 +306,18 @@ def duplicates(**given: Any) -> None:
             compare=compared and compared.kinds,
             verbose=verbosity(),
         )
-        finder.fit(first.given, *named_rows, beside=None if other is None else records.given)
+        try:
+            finder.fit(first.given, *named_rows, beside=None if other is None else records.given)
+        except ValueError as error:
+            names = " and ".join(table.source for table in (rows, other) if table is not None)
+            error.add_note(f"the rows are those of {names}")
+            raise
         note_kinds(finder)
         if other is None:
             _note_on_texts(finder)
+    must, cannot = [], []
+    if labelled is not None:
+        must, cannot = known_pairs(*labelled, finder)
     if measured and options.prior == "estimate":
         prior = finder.find(threshold=1.0).prior
         options.threshold = _threshold_for(options.precision, classifier, prior)
@@ -350,7 +358,8 @@ def duplicates(**given: Any) -> None:
     if options.budget and isinstance(found, DuplicatePairs):
         lowest = max(LEAST, float(found.scores.min(initial=1.0)))
     _note_on(found, lowest, len(rows))
-    estimates = expected_lines(found.expected, lowest)
+    is_by_group = not isinstance(found, DuplicatePairs) or found.is_by_group
+    estimates = expected_lines(found.expected, lowest, is_by_group)
     for line in estimates:
         note(line)
     kept_elsewhere: Failure | None = None
@@ -360,9 +369,9 @@ def duplicates(**given: Any) -> None:
         except Failure as error:
             kept_elsewhere = error
     if options.mapping is not None:
-        write_result(options.mapping, None, *mapped, like=rows)
+        write_result(options.mapping, options.form, *mapped, like=rows)
     if options.golden is not None:
-        write_result(options.golden, None, *golden, like=rows)
+        write_result(options.golden, options.form, *golden, like=rows)
     if options.html is not None:
         if across:
             data = match_data(found, lowest, len(rows))

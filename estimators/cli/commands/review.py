@@ -88,7 +88,7 @@ _ANSWER = re.compile(r"\s*([ynsuq])[^\W\d_]*[\W_]*(.*?)\s*", re.IGNORECASE)
 )
 @html_option(
     "Write a page that asks in a browser, without a connection, and ask nothing here. The answers "
-    "that it saves are a file for --labels, without other columns of an earlier file."
+    "that it saves are a file for --labels."
 )
 @click.option(
     "--threshold",

@@ -7,8 +7,13 @@ from film.judge import ExpectedPrecision
 _SHOWN = (0.2, 0.4, 0.6, 0.8, 0.9)
 
 
-def expected_lines(expected: ExpectedPrecision | None, chosen: float) -> list[str]:
-    """Describe the chosen threshold and some others; nothing if there is no estimate."""
+def expected_lines(
+    expected: ExpectedPrecision | None, chosen: float, is_by_group: bool = False
+) -> list[str]:
+    """Describe the chosen threshold and some others; nothing if there is no estimate.
+
+    ``is_by_group`` says that the result lists groups, whose pairs may have lower scores.
+    """
     if expected is None:
         return []
     every = [(threshold, expected.at(threshold)) for threshold in sorted({chosen, *_SHOWN})]
@@ -19,7 +24,8 @@ def expected_lines(expected: ExpectedPrecision | None, chosen: float) -> list[st
     shown.pop(0, None)
     if not shown:
         return []
-    lines = ["estimates from the scores alone, with 90 % intervals; copies do not count:"]
+    of = ", for pairs and not for groups" if is_by_group else ""
+    lines = [f"estimates from the scores alone{of}, with 90 % intervals; copies do not count:"]
     for threshold, at in sorted(shown.values(), key=lambda pair: pair[0]):
         lines.append(
             f"from {threshold:.2f}{' (chosen)' if threshold == chosen else ''}: {at['pairs']} "

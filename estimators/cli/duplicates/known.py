@@ -14,7 +14,6 @@ from filelock import Timeout
 
 from estimators.cli import reading
 from estimators.cli.console import Failure, note
-from estimators.cli.duplicates.rows import Rows
 from estimators.cli.options import LABEL_COLUMNS
 from estimators.cli.tables import Table, escape_formula
 from estimators.inputs import split_columns
@@ -64,14 +63,11 @@ class Collection:
                 "--add"
             )
 
-    def whole(self, like: Table) -> tuple[Table, Rows]:
+    def whole(self, like: Table) -> Table:
         """Return all rows as a table of the format of another: texts, or compared columns."""
-        texts = self.finder.texts_.tolist()
-        cells = self.finder.cells_
-        columns = {"text": texts} if cells is None else cells
+        columns = self.finder.cells_ or {"text": self.finder.texts_.tolist()}
         rows = [list(row) for row in zip(*columns.values(), strict=True)]
-        table = replace(like, columns=list(columns), rows=rows, lines=[], source=self.path)
-        return table, Rows(texts, cells)
+        return replace(like, columns=list(columns), rows=rows, lines=[], source=self.path)
 
     def save(self) -> None:
         """Save the collection, unless another command has changed it."""
@@ -129,34 +125,41 @@ def blocks_of(table: Table, columns: Sequence[str]) -> list[str] | None:
     return [repr(each) for each in cells]
 
 
-def known_pairs(
-    path: str, encoding: str | None, given: Rows, ids: list[Any], blocks: list[str] | None
-) -> tuple[Pairs, Pairs]:
-    """Read labelled pairs as ids: the pairs labelled 1, and the pairs labelled 0.
+def labelled_rows(path: str, encoding: str | None) -> tuple[str, Table, Any, Any]:
+    """Read a table of labels: its path, the table, the rows with a label, and their labels.
 
-    Pairs are known by their texts, whichever rows have them; where the file has none, by id1 and
-    id2, or by the columns that are compared, as left_name, right_name and so on. Labels are as for
-    ``film train``; a row without one is ignored.
+    Labels are as for ``film train``.
     """
     table = reading.open_table(path, encoding)
     label = reading.choose_column(table, None, LABEL_COLUMNS, "--not-same", "the labels")
-    rows, labels = reading.labels_of(table, label)
+    return path, table, *reading.labels_of(table, label)
+
+
+def known_pairs(
+    path: str, table: Table, rows: Any, labels: Any, finder: Any
+) -> tuple[Pairs, Pairs]:
+    """Return the pairs of ids labelled 1, and those labelled 0.
+
+    Pairs are known by their texts, whichever rows have them; where the file has none, by id1 and
+    id2, or by the columns that are compared, as left_name, right_name and so on.
+    """
+    ids, blocks, codes, cells = finder.ids_, finder.blocks_, finder.codes_, finder.cells_
     columns = reading.pair_columns_of(table)
     named = {name.strip().lower(): name for name in table.columns}
     by_id = not columns and {"id1", "id2"} <= named.keys()
     paired = split_columns(table.columns).paired
-    holders: dict[tuple[str, ...], dict[str, int]]
+    holders: dict[tuple[str, ...], dict[int, int]]
     if columns:
-        holders = _rows_by_cells([(text,) for text in given.texts], blocks)
+        holders = _rows_by_cells([(text,) for text in finder.texts_], blocks)
         names = columns[:1]
     elif by_id:
-        holders = {(str(name),): {"": row} for row, name in enumerate(ids)}
+        holders = {(str(name),): {0: row} for row, name in enumerate(ids)}
         names = [(named["id1"], named["id2"])]
-    elif given.cells is not None and given.cells.keys() <= paired.keys():
-        holders = _rows_by_cells([*zip(*given.cells.values(), strict=True)], blocks)
-        names = [paired[name] for name in given.cells]
+    elif cells is not None and cells.keys() <= paired.keys():
+        holders = _rows_by_cells([*zip(*cells.values(), strict=True)], blocks)
+        names = [paired[name] for name in cells]
     else:
-        compared = "" if given.cells is None else ", nor left_ and right_ of all compared columns"
+        compared = "" if cells is None else ", nor left_ and right_ of all compared columns"
         raise Failure(
             f"--not-same {path} has no columns text1 and text2, nor id1 and id2{compared}; give a "
             "file of labelled pairs"
@@ -168,33 +171,34 @@ def known_pairs(
     n_unknown = 0
     for row, judged in zip(rows.tolist(), labels.tolist(), strict=True):
         one, other = (end if by_id else _key(end) for end in ends[row])
-        if one == other:
-            if not judged:
-                raise Failure(
-                    f"--not-same {path}, line {table.lines[row]}, labels a text and its exact "
-                    "copy as different; "
-                    "drop that line"
-                )
-            continue
         ours, theirs = holders.get(one, {}), holders.get(other, {})
-        found = [(ids[ours[block]], ids[theirs[block]]) for block in ours.keys() & theirs.keys()]
+        found = [(ours[block], theirs[block]) for block in ours.keys() & theirs.keys()]
+        if not judged and (one == other or any(codes[a] == codes[b] >= 0 for a, b in found)):
+            silent = ", ".join(finder.left_out_)
+            raise Failure(
+                f"--not-same {path}, line {table.lines[row]}, labels a text and its exact copy as "
+                "different; drop that line"
+                + (f", or name the columns to compare (left out: {silent})" if silent else "")
+            )
+        if one == other:
+            continue
         n_unknown += not found
-        (same if judged else apart).extend(sorted(found))
+        (same if judged else apart).extend((ids[a], ids[b]) for a, b in sorted(found))
     if n_unknown:
         note(f"{path}: {n_unknown} of {len(rows)} labelled pairs are not in the table")
     return same, apart
 
 
 def _rows_by_cells(
-    rows: Sequence[Sequence[str]], blocks: list[str] | None
-) -> dict[tuple[str, ...], dict[str, int]]:
+    rows: Sequence[Sequence[str]], blocks: Any
+) -> dict[tuple[str, ...], dict[int, int]]:
     """Return the first row of each text or record, by its key and then by block."""
-    found: dict[tuple[str, ...], dict[str, int]] = {}
-    for row, cells in enumerate(rows):
+    found: dict[tuple[str, ...], dict[int, int]] = {}
+    for row, (cells, block) in enumerate(zip(rows, blocks.tolist(), strict=True)):
         # The page's download may have put an apostrophe in front.
         for key in {_key(cells), _key(map(escape_formula, cells))}:
             if any(key):
-                found.setdefault(key, {}).setdefault(blocks[row] if blocks else "", row)
+                found.setdefault(key, {}).setdefault(block, row)
     return found
 
 

@@ -16,7 +16,7 @@ from filelock import Timeout
 from numpy.typing import NDArray
 
 from estimators.cli.console import Failure, note
-from estimators.cli.labelling.answer_file import AnswerFile
+from estimators.cli.labelling.answer_file import REASON, AnswerFile
 from estimators.cli.reading import labels_of
 from estimators.inputs import CELL_END
 from film.datasets import lock_beside, unlock
@@ -85,14 +85,18 @@ class Answers:
         """Count the reasons of the last reading, the most frequent first."""
         return dict(Counter(row.reason for row in self._rows if row.reason).most_common())
 
-    @property
-    def columns(self) -> list[str]:
-        """Columns of the file, but that of reasons."""
-        return list(self._columns)
+    def whole(self) -> tuple[list[str], list[list[str]]]:
+        """Return all columns but that of reasons, and the cells and reason of each row.
 
-    def rows(self) -> list[list[str]]:
-        """Return the cells of `columns`, and the reason, of each row of the last reading."""
-        return [self._cells(row) for row in self._rows]
+        The first columns are those of answers; both are as of the last reading.
+        """
+        names = [] if self._table is None else self._table.columns
+        others = [name for name in names if name not in (*self._columns, REASON)]
+        more = [() for _ in self._rows]
+        if self._table is not None and others:
+            more = zip(*map(self._table.column, others), strict=True)
+        rows = zip(map(self._cells, self._rows), more, strict=True)
+        return [*self._columns, *others], [[*row[:-1], *cells, row[-1]] for row, cells in rows]
 
     def refresh(self) -> None:
         """Read the file again."""
@@ -133,6 +137,7 @@ class Answers:
 
     def _read(self) -> AnswerFile:
         file = AnswerFile(self.path, self._columns)
+        self._table = file.table
         answers = [""] * len(file.rows)
         if file.table is not None:
             answered = [place for place, row in enumerate(file.rows) if row[-2].strip()]

@@ -25,6 +25,7 @@ def review_data(
     reasons: Sequence[str],
 ) -> dict[str, Any]:
     """Collect pairs, earlier answers and the rule of estimates for `review_page`."""
+    header, earlier = answers.whole()
     data = review.for_page(PER_STRATUM)
     pairs: list[dict[str, Any]] = []
     for stratum, queue in enumerate(data["queues"]):
@@ -46,8 +47,8 @@ def review_data(
         "threshold": threshold,
         "goal": precision,
         "reasons": list(reasons),
-        "header": answers.columns,
-        "earlier": answers.rows(),
+        "header": header,
+        "earlier": earlier,
         "known": [
             (*review.place(row), None if answer is None else int(answer))
             for row, answer in candidates.known(answers).items()

@@ -155,9 +155,13 @@ def test_columns_that_tell_nothing_about_two_tables_are_left_out():
     assert f1(found, {(b - 300, a) for a, b in truth}) > 0.9
     # What fit has scored already is scored the same again.
     np.testing.assert_array_equal(finder.match(new, one_to_one=True).scores, found.scores)
-    # Blocks of the second table are not known yet, so nothing is learned from it.
-    blocks = ["one"] * len(old)
-    assert DuplicateFinder().fit(old, blocks=blocks, beside=new).left_out_ == ()
+    # Blocks of the second table are not known yet, so columns are judged over all blocks.
+    finder.fit(old, blocks=old.town, beside=new)
+    assert finder.left_out_ == ("written", "key") and finder.has_blocks_
+    pairs = finder.match(new, blocks=new.town, one_to_one=True)
+    assert f1(pairs, {(b - 300, a) for a, b in truth}) > 0.9
+    finder.fit(old[[*frame]], blocks=old.town, beside=new[[*frame]])
+    assert finder.left_out_ == () and finder.has_blocks_
 
 
 def test_what_fit_has_scored_is_scored_again_once_rows_are_added():

@@ -107,6 +107,9 @@ def test_answers_stay_in_the_browser_and_those_of_the_file_count(browser, table,
     labels = tmp_path / "labels.csv"
     run("review", table, "--labels", labels, "--threshold", 0.6, "-n", 3, stdin="y\nn 2\ns\n")
     before = {key(row[:2]) for row in read_table(labels).rows}
+    header, *lines = labels.read_text(encoding="utf-8").splitlines()
+    noted = [f"note,{header}", *(f"note {n},{line}" for n, line in enumerate(lines))]
+    labels.write_text("\n".join(noted), encoding="utf-8")
     browser.open(page(table, labels))
     assert browser.texts("#counts")[0] == "3 answers: 1 same, 1 different, 1 can't tell"
     pair = shown(browser)
@@ -115,8 +118,14 @@ def test_answers_stay_in_the_browser_and_those_of_the_file_count(browser, table,
     reload(browser)
     assert browser.texts("#counts")[0] == "4 answers: 2 same, 1 different, 1 can't tell"
     labels.unlink()
-    rows = read_table(browser.download("#labels", "labels.csv")).rows
-    assert [row[2:] for row in rows] == [["1", ""], ["0", "number"], ["", ""], ["1", ""]]
+    found = read_table(browser.download("#labels", "labels.csv"))
+    assert found.columns == ["text1", "text2", "label", "note", "reason"]
+    assert [row[2:] for row in found.rows] == [
+        ["1", "note 0", ""],
+        ["0", "note 1", "number"],
+        ["", "note 2", ""],
+        ["1", "", ""],
+    ]
 
 
 def test_it_says_when_to_stop(browser, table, tmp_path):

@@ -317,7 +317,9 @@ addEventListener("keydown", (event) => {
 byId("labels").addEventListener("click", () => {
   const made = given.map(([pair, label, why]) => {
     const { left, right } = pairs[pair];
-    return [...left.flatMap((cell, place) => [cell, right[place]]), label ?? "", why];
+    const row = [...left.flatMap((cell, place) => [cell, right[place]]), label ?? ""];
+    // Other columns of an earlier file stay empty.
+    return [...row, ...Array(data.header.length - row.length).fill(""), why];
   });
   let rows = [[...data.header, "reason"], ...data.earlier, ...made];
   if (!rows.slice(1).some((row) => row.at(-1))) rows = rows.map((row) => row.slice(0, -1));
