@@ -200,13 +200,13 @@ class _Words:
         self.is_code = (has_digit & ~self.number) | letter
         weight = np.append(rarity.weights(words), 0.0)[: self.size]
         self.weight = np.where(self.negation, 0.0, weight)
-        has_spellings = marks(len(spellings(word)) > 1 for word in words)
+        self.has_spellings = marks(len(spellings(word)) > 1 for word in words)
         self.known = np.append(rarity.are_words(words), False)[: self.size]
-        self.known |= has_spellings
+        self.known |= self.has_spellings
         real = real_words()
         self.is_real = marks(word in real or not word.isalpha() for word in words)
         is_spelt = marks(word.isalpha() for word in words)
-        self.is_spelt = (is_spelt & ~self.is_code) | has_spellings
+        self.is_spelt = (is_spelt & ~self.is_code) | self.has_spellings
         self.is_stop_word = marks(word in ("a", "i") or is_stop_word(word) for word in words)
         self.count = np.array([*(rarity.counts[word] for word in words), 0][: self.size])
         self.words = words
@@ -347,9 +347,16 @@ class _Words:
         is_no_word, is_slip = np.logical_or(
             self._may_be_misspelt(a, b), self._may_be_misspelt(b, a)
         )
-        kept = (
+        kept = np.flatnonzero(
             ~equal & is_sentence[row] & self.is_spelt[a] & self.is_spelt[b] & (is_no_word | is_slip)
         )
+        # Most words in one place share too few letters.
+        lengths = np.sort([self.length[a[kept]], self.length[b[kept]]], axis=0)
+        most = np.where(is_no_word[kept], lengths[1] // 2, 1)
+        n_other = np.bitwise_count(self.letters[a[kept]] ^ self.letters[b[kept]])
+        is_near = (n_other <= 2 * most) & (lengths[1] - lengths[0] <= most)
+        is_open = self.has_spellings[a[kept]] | self.has_spellings[b[kept]] | (lengths[0] == 0)
+        kept = kept[is_near | is_open]
         a, b, row, is_no_word = a[kept], b[kept], row[kept], is_no_word[kept]
         pair: list[int] = []
         first: list[str] = []
