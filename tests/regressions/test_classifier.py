@@ -52,7 +52,7 @@ def itself(texts):
 @pytest.mark.parametrize("n", [50, 2200])
 def test_01_identical_texts_are_duplicates(n, boosted_model):
     model = copy.copy(boosted_model) if n == 2200 else fitted(n)
-    texts = [*PAIRS[:, 0][-300:], *PAIRS[:50, 1], *ODD_TEXTS]
+    texts = [*PAIRS[:, 0][-100:], *PAIRS[:50, 1], *ODD_TEXTS]
     for prior in (None, 0.5, 0.01):
         p = p_of(model.set_params(prior=prior), itself(texts))
         assert p.min() >= 0.95
@@ -181,16 +181,13 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), DIFFERENT)
-def test_02_texts_that_differ_in_signs_and_marks_are_no_copies(
-    small_model, boosted_model, first, second
-):
-    pair = np.array([(first, second)], dtype=object)
+def test_02_texts_that_differ_in_signs_and_marks_are_no_copies(small_model, boosted_model):
     lexical = LexicalFeatures().fit(PAIRS[:50])
-    assert not np.array_equal(lexical.transform(pair), lexical.transform([(first, first)]))
+    same = lexical.transform(itself([first for first, _ in DIFFERENT]))
+    assert (lexical.transform(DIFFERENT) != same).any(axis=1).all()
     for model in (small_model, boosted_model):
-        assert p_of(model, pair)[0] < 0.99
-        assert model.explain(pair)[0].unseen == ""
+        assert p_of(model, DIFFERENT).max() < 0.99
+        assert {verdict.unseen for verdict in model.explain(DIFFERENT)} == {""}
 
 
 def test_02_members_see_texts_apart_that_differ_in_signs():

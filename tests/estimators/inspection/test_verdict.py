@@ -26,6 +26,7 @@ from estimators.inspection.verdict import (
 )
 from film.datasets import make_question_pairs
 from tests.estimators.inspection.documents import Document
+from tests.estimators.inspection.test_page import one_word
 
 DATA = make_question_pairs(260, random_state=0)
 PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:200], np.asarray(DATA.y)[:200]
@@ -406,22 +407,7 @@ def hostile_verdict(words):
     )
 
 
-def hostile_words():
-    return {
-        HOSTILE: Explanation(
-            text1=HOSTILE,
-            text2=HOSTILE,
-            tokens1=[HOSTILE],
-            tokens2=[HOSTILE],
-            offsets1=[(0, len(HOSTILE))],
-            offsets2=[(0, len(HOSTILE))],
-            contributions=[[0.5]],
-            similarity=0.5,
-        )
-    }
-
-
-@pytest.mark.parametrize("words", [{}, hostile_words()], ids=["no words", "words"])
+@pytest.mark.parametrize("words", [{}, {HOSTILE: one_word(HOSTILE)}], ids=["no words", "words"])
 def test_hostile_texts_steer_neither_terminal_nor_page(words):
     verdict = hostile_verdict(words)
     shown = str(verdict)

@@ -185,8 +185,7 @@ EXTRA = np.array(
 )
 
 
-@pytest.mark.parametrize("similar", [None, EXTRA], ids=["pairs", "similar"])
-@pytest.mark.parametrize("collection", [False, True], ids=["inductive", "collection"])
+@pytest.mark.parametrize(("collection", "similar"), [(False, None), (False, EXTRA), (True, EXTRA)])
 def test_members_say_what_the_definition_says(collection, similar):
     pairs, y = PAIRS[:90], Y[:90]
     # The words of known texts in another order: as near as those, and not nearer.

@@ -134,11 +134,17 @@ EXTRA = [(pair[0], f"{pair[0]} please") for pair in PAIRS[:60:2]] + [
 ]
 
 
-@pytest.mark.parametrize("similar", [None, EXTRA], ids=["pairs", "similar"])
 @pytest.mark.parametrize(
-    ("count", "copies"), [("texts", None), ("questions", None), ("texts", 0.8)]
+    ("collection", "count", "copies", "similar"),
+    [
+        (False, "texts", None, None),
+        (False, "questions", None, EXTRA),
+        (False, "texts", 0.8, EXTRA),
+        (True, "texts", None, EXTRA),
+        (True, "questions", None, None),
+        (True, "texts", 0.8, None),
+    ],
 )
-@pytest.mark.parametrize("collection", [False, True], ids=["inductive", "collection"])
 def test_ranks_are_those_of_the_definition(collection, count, copies, similar):
     corpus = list(np.ravel(NEW)) if collection else None
     pairs, y, judged = PAIRS[:150], Y[:150], np.vstack([NEW[:25], PAIRS[:25]])
@@ -157,8 +163,7 @@ def test_ranks_are_those_of_the_definition(collection, count, copies, similar):
     assert len(np.unique(wanted)) > 20
 
 
-@pytest.mark.parametrize("mode", ["both", "either"])
-@pytest.mark.parametrize("k", [1, 7, 40])
+@pytest.mark.parametrize(("mode", "k"), [("both", 1), ("both", 40), ("either", 7)])
 def test_predictions_are_the_rule_and_its_smoothed_rates(fitted, mode, k):
     knn = clone(fitted).set_params(k=k, mode=mode).fit(PAIRS, Y)
     reduce = {"both": max, "either": min}[mode]

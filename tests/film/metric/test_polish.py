@@ -1,10 +1,12 @@
 """L-BFGS on the factor, and solvers that end with it: none converges far from the best."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 import film.metric.solver as solver_module
-from benchmarks.solvers import NEAR, by_film, by_lbfgs, objective, problem
+from benchmarks.solvers import NEAR, by_lbfgs, objective, problem
 from film.metric.polish import polish
 from film.metric.solver import solve
 from film.metric.stopping import StopReason
@@ -15,6 +17,14 @@ SOLVERS = ["eigen", "cayley"]
 # starts.
 QUICK = [0, 20, 62]
 NUMBERS = [*QUICK, *(pytest.param(number, marks=pytest.mark.slow) for number in (30, 50, 76))]
+
+
+@cache
+def solved(number, solver, tol=1e-2):
+    """The map by the settings of `FILM`."""
+    task = problem(number)
+    settings = {"margin": task.margin, "solver": solver, "max_iter": 100, "random_state": 0}
+    return solve(*task.arguments, tol=tol, **settings)
 
 
 def polished(task, B, steps=10_000, share=1):
@@ -31,11 +41,10 @@ def polished(task, B, steps=10_000, share=1):
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_no_solver_claims_convergence_above_the_best_and_none_ends_far_from_it(number):
-    task = problem(number)
-    found = [by_film(task, solver) for solver in SOLVERS]
-    best = min(each.objective for each in (*found, by_lbfgs(task)))
+    found = [solved(number, solver) for solver in SOLVERS]
+    best = min(each.objective for each in (*found, by_lbfgs(problem(number))))
     for each in found:
-        assert each.objective <= (1 + NEAR) * best or not each.converged
+        assert each.objective <= (1 + NEAR) * best or not each.reason.converged
     assert found[0].objective <= (1 + NEAR) * best
 
 
@@ -79,12 +88,10 @@ def test_where_few_anchors_end_at_their_hinge_the_nearest_are_enough(number, sha
 def test_where_work_is_short_one_map_is_polished_and_only_the_bound_converges(solver, monkeypatch):
     reasons = []
     for number in QUICK[:2]:
-        task = problem(number)
-        settings = {"margin": task.margin, "solver": solver, "max_iter": 100, "random_state": 0}
-        monkeypatch.setattr(solver_module, "_WORK", 0)
-        short = solve(*task.arguments, tol=1e-2, **settings)
-        monkeypatch.undo()
-        full = solve(*task.arguments, tol=1e-2, **settings)
+        full = solved(number, solver)
+        with monkeypatch.context() as patch:
+            patch.setattr(solver_module, "_WORK", 0)
+            short = solved.__wrapped__(number, solver)
         assert short.n_iter <= full.n_iter
         assert not short.reason.converged or short.reason is StopReason.BOUND
         assert not short.reason.converged or short.objective <= (1 + NEAR) * full.objective
@@ -93,9 +100,7 @@ def test_where_work_is_short_one_map_is_polished_and_only_the_bound_converges(so
 
 
 def test_a_stall_says_so_and_its_remedy_works():
-    task = problem(20)
-    settings = {"margin": task.margin, "solver": "eigen", "max_iter": 100, "random_state": 0}
-    stalled = solve(*task.arguments, tol=1e-2, **settings)
+    stalled = solved(20, "eigen")
     assert stalled.reason is StopReason.STALLED
     assert "loosen tol" in stalled.reason.value
-    assert solve(*task.arguments, tol=0.5, **settings).reason.converged
+    assert solved(20, "eigen", tol=0.5).reason.converged

@@ -50,8 +50,8 @@ def brute_ranks(points, pairs, counted):
     return ranks
 
 
-@pytest.mark.parametrize("seed", range(25))
-def test_fifty_thousand_ranks_are_those_of_brute_force(seed, small_cells):
+@pytest.mark.parametrize("seed", range(12))
+def test_thousands_of_ranks_are_those_of_brute_force(seed, small_cells):
     rng = np.random.default_rng(seed)
     points = integer_points(rng)
     pairs = rng.integers(len(points), size=(1000, 2))
@@ -87,7 +87,7 @@ def test_real_rows_of_any_width(d, small_cells):
 def test_neither_blocks_nor_tiles_nor_cells_change_a_rank(small_cells, monkeypatch):
     rng = np.random.default_rng(0)
     points = integer_points(rng)
-    pairs = rng.integers(len(points), size=(400, 2))
+    pairs = rng.integers(len(points), size=(150, 2))
     wanted = neighbour_ranks(points, pairs, k_max=9)
     for value in (1, 3, 64):
         monkeypatch.setattr(rank_search, "_LEAST_QUERIES", value)

@@ -94,7 +94,7 @@ def _case(kind, seed=0, n_pairs=40):
     return points, pairs, rng
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranks_are_the_exact_loops(kind, seed):
     points, pairs, _ = _case(kind, seed)

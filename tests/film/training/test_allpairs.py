@@ -126,10 +126,9 @@ def test_gradients_are_those_of_the_dense_form(method, padded, weighted):
 
 
 @pytest.mark.parametrize("method", TRAINABLE)
-@pytest.mark.parametrize("seed", range(3))
-def test_gradients_are_finite_differences(method, seed):
-    x1, mask1 = batch(seed, 3, 4, h=5, ragged=True)
-    x2, mask2 = batch(seed + 10, 4, 3, h=5, ragged=True)
+def test_gradients_are_finite_differences(method):
+    x1, mask1 = batch(0, 3, 4, h=5, ragged=True)
+    x2, mask2 = batch(10, 4, 3, h=5, ragged=True)
     weights1 = None if method == "cls" else weights_of(mask1)
 
     def similarity(x1, x2):
