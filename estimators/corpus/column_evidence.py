@@ -30,7 +30,7 @@ from film.text import normalize_text
 _MOST_STATES = 20
 """Number of different texts up to which a column may hold states or sources of records."""
 _DAYS_OF_BIRTHS = 40 * 365
-"""Days that the middle 80 % of dates of birth span at least; other dates are more recent."""
+"""Days that dates of birth span at least, without the first and the last tenth of them."""
 
 
 @savable
