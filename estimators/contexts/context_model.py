@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,7 @@ RANKED_PER_WANTED = 3
 
 @savable
 @retired(*("folder", "sides", "interaction", "discriminator_seconds"), positional="folder")
+@dataclass(eq=False, repr=False)
 class ContextModel(TransformerMixin, BaseEstimator):
     """Learn from documents which sentences fit into which contexts.
 
@@ -176,45 +178,27 @@ class ContextModel(TransformerMixin, BaseEstimator):
     >>> model.save("model")  # doctest: +SKIP
     """
 
-    contexts_: np.ndarray
-    encoder_: Any
-    _settings: dict[str, Any]
-    _arrays: dict[str, np.ndarray]
+    contexts_: np.ndarray = field(init=False)
+    encoder_: Any = field(init=False)
+    _settings: dict[str, Any] = field(init=False)
+    _arrays: dict[str, np.ndarray] = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        encoder: Any = None,
-        reader: str = "fixed",
-        lexical: bool = True,
-        width: int = 300,
-        discriminator_epochs: float = 2,
-        generator: Any = None,
-        generator_epochs: float = 1,
-        generator_seconds: Any = None,
-        n_contexts: int = 500,
-        prior: str = "corpus",
-        weights: Any = (1, 1, 1, 1),
-        diverse: bool = True,
-        device: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.encoder = encoder
-        self.reader = reader
-        self.lexical = lexical
-        self.width = width
-        self.discriminator_epochs = discriminator_epochs
-        self.generator = generator
-        self.generator_epochs = generator_epochs
-        self.generator_seconds = generator_seconds
-        self.n_contexts = n_contexts
-        self.prior = prior
-        self.weights = weights
-        self.diverse = diverse
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    encoder: Any = None
+    reader: str = "fixed"
+    lexical: bool = True
+    width: int = 300
+    discriminator_epochs: float = 2
+    generator: Any = None
+    generator_epochs: float = 1
+    generator_seconds: Any = None
+    n_contexts: int = 500
+    prior: str = "corpus"
+    weights: Any = (1, 1, 1, 1)
+    diverse: bool = True
+    device: Any = None
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, documents: Any, y: Any = None) -> ContextModel:
         """Build the corpus, train, and choose the fixed set of contexts.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -39,6 +40,7 @@ PAIRS_AT_ONCE = 8192
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TokenRegressor):
     """Learn one vector per text whose cosines are similarities, and explain them by tokens.
 
@@ -126,40 +128,22 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
     temperature, margin = 0.05, 0.2
     micro_batch_size, eval_steps = None, 250
 
-    def __init__(
-        self,
-        model: Any = None,
-        *,
-        objective: str = "l2",
-        score_range: Any = None,
-        epochs: float = 1,
-        learning_rate: float = 5e-5,
-        train_batch_size: int = 64,
-        train_max_length: int = 64,
-        checkpoint: Any = None,
-        random_state: Any = None,
-        max_length: int = 128,
-        batch_size: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-        cache: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.objective = objective
-        self.score_range = score_range
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.train_batch_size = train_batch_size
-        self.train_max_length = train_max_length
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.max_length = max_length
-        self.batch_size = batch_size
-        self.device = device
-        self.dtype = dtype
-        self.cache = cache
-        self.verbose = verbose
+    model: Any = None
+    _: KW_ONLY
+    objective: str = "l2"
+    score_range: Any = None
+    epochs: float = 1
+    learning_rate: float = 5e-5
+    train_batch_size: int = 64
+    train_max_length: int = 64
+    checkpoint: Any = None
+    random_state: Any = None
+    max_length: int = 128
+    batch_size: int | None = None
+    device: Any = None
+    dtype: Any = None
+    cache: Any = None
+    verbose: int = 0
 
     def fit(self, pairs: Any, y: Any = None, *, eval_set: Any = None) -> SurrogateRegressor:
         """Load the model, train it if ``epochs`` is above 0, and learn the units of y.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ PROBE = "a"
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class AnyEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Encode texts as unit vectors with any encoder.
 
@@ -83,9 +85,9 @@ class AnyEncoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
            [0. , 0. ]], dtype=float32)
     """
 
-    def __init__(self, encoder: Any, *, verbose: int = 0) -> None:
-        self.encoder = encoder
-        self.verbose = verbose
+    encoder: Any
+    _: KW_ONLY
+    verbose: int = 0
 
     def fit(self, texts: Any, y: Any = None) -> AnyEncoder:
         """Load the model, or fit a copy of a transformer that is not fitted.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ ROWS_PER_BLOCK = 8192
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
     """Encode texts as one vector each with a frozen transformers model.
 
@@ -71,28 +73,16 @@ class SentenceEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
     (2, 384)
     """
 
-    def __init__(
-        self,
-        model: Any = None,
-        *,
-        pooling: str | None = None,
-        whiten: bool | int = False,
-        max_length: int = 128,
-        batch_size: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-        cache: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.pooling = pooling
-        self.whiten = whiten
-        self.max_length = max_length
-        self.batch_size = batch_size
-        self.device = device
-        self.dtype = dtype
-        self.cache = cache
-        self.verbose = verbose
+    model: Any = None
+    _: KW_ONLY
+    pooling: str | None = None
+    whiten: bool | int = False
+    max_length: int = 128
+    batch_size: int | None = None
+    device: Any = None
+    dtype: Any = None
+    cache: Any = None
+    verbose: int = 0
 
     def fit(self, texts: Any, y: Any = None) -> SentenceEncoder:
         """Load the model and, if ``whiten`` is set, learn the whitening map.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ TEXTS_PER_CALL = 4096
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class StaticEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
     """Encode texts as the mean of fixed vectors of their tokens, without torch.
 
@@ -78,8 +80,7 @@ class StaticEncoder(ClassNamePrefixFeaturesOutMixin, FrozenEncoder):
     (2, 256)
     """
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    model: Any
 
     def fit(self, texts: Any, y: Any = None) -> StaticEncoder:
         """Load the model.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from film.tokens import Ragged
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class TokenEncoder(FrozenEncoder):
     """Encode texts as one vector per token with a frozen transformers model.
 
@@ -73,24 +75,14 @@ class TokenEncoder(FrozenEncoder):
     (array([7, 3]), (10, 384))
     """
 
-    def __init__(
-        self,
-        model: Any = None,
-        *,
-        max_length: int = 128,
-        batch_size: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-        cache: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.max_length = max_length
-        self.batch_size = batch_size
-        self.device = device
-        self.dtype = dtype
-        self.cache = cache
-        self.verbose = verbose
+    model: Any = None
+    _: KW_ONLY
+    max_length: int = 128
+    batch_size: int | None = None
+    device: Any = None
+    dtype: Any = None
+    cache: Any = None
+    verbose: int = 0
 
     def fit(self, texts: Any, y: Any = None) -> TokenEncoder:
         """Load the model; nothing is learned from the texts.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ _MISSING = 1e-2
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class FILM(TripletMetric):
     """Fast, interpretable, low-rank metric learning from triplets.
 
@@ -148,40 +150,22 @@ class FILM(TripletMetric):
     True
     """
 
-    def __init__(
-        self,
-        d: int = 100,
-        *,
-        rank: int = 600,
-        margin: float = 0.5,
-        threshold: float | None = None,
-        similar_weight: float = 1.0,
-        whitening: float = 0.75,
-        solver: str = "eigen",
-        n_random: int = 5,
-        n_nearest: int = 0,
-        max_iter: int = 100,
-        tol: float = 1e-2,
-        memory: Any = None,
-        device: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.d = d
-        self.rank = rank
-        self.margin = margin
-        self.threshold = threshold
-        self.similar_weight = similar_weight
-        self.whitening = whitening
-        self.solver = solver
-        self.n_random = n_random
-        self.n_nearest = n_nearest
-        self.max_iter = max_iter
-        self.tol = tol
-        self.memory = memory
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    d: int = 100
+    _: KW_ONLY
+    rank: int = 600
+    margin: float = 0.5
+    threshold: float | None = None
+    similar_weight: float = 1.0
+    whitening: float = 0.75
+    solver: str = "eigen"
+    n_random: int = 5
+    n_nearest: int = 0
+    max_iter: int = 100
+    tol: float = 1e-2
+    memory: Any = None
+    device: Any = None
+    random_state: Any = None
+    verbose: int = 0
 
     _takes_blocks = True
 

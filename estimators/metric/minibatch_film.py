@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from film.metric import StopReason, anchor_batches, batch_step, initial_componen
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class MiniBatchFILM(TripletMetric):
     """FILM on mini-batches of triplets, without decomposing all of X.
 
@@ -82,30 +84,17 @@ class MiniBatchFILM(TripletMetric):
     (4, (40, 2))
     """
 
-    def __init__(
-        self,
-        d: int = 100,
-        *,
-        rank: int = 600,
-        margin: float = 0.2,
-        n_random: int = 5,
-        n_nearest: int = 0,
-        max_iter: int = 50,
-        tol: float = 1e-2,
-        batch_size: int = 1024,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.d = d
-        self.rank = rank
-        self.margin = margin
-        self.n_random = n_random
-        self.n_nearest = n_nearest
-        self.max_iter = max_iter
-        self.tol = tol
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.verbose = verbose
+    d: int = 100
+    _: KW_ONLY
+    rank: int = 600
+    margin: float = 0.2
+    n_random: int = 5
+    n_nearest: int = 0
+    max_iter: int = 50
+    tol: float = 1e-2
+    batch_size: int = 1024
+    random_state: Any = None
+    verbose: int = 0
 
     def partial_fit(self, X: Any, y: Any = None) -> MiniBatchFILM:
         """Take one mini-batch step from the current map, or from a random projection.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from film.tokens import Ragged, token_triplets
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class TokenFILM(BaseEstimator):
     """Learn a linear map of token vectors from labelled pairs of texts.
 
@@ -100,32 +102,18 @@ class TokenFILM(BaseEstimator):
     [('Earth', 'Earth', 0.1...)]
     """
 
-    def __init__(
-        self,
-        encoder: Any = None,
-        *,
-        d: int = 200,
-        margin: float = 0.05,
-        threshold: float | None = 0.8,
-        whitening: float = 0.25,
-        n_random: int = 1,
-        n_anchors: int = 5000,
-        max_iter: int = 50,
-        tol: float = 1e-2,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.encoder = encoder
-        self.d = d
-        self.margin = margin
-        self.threshold = threshold
-        self.whitening = whitening
-        self.n_random = n_random
-        self.n_anchors = n_anchors
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    encoder: Any = None
+    _: KW_ONLY
+    d: int = 200
+    margin: float = 0.05
+    threshold: float | None = 0.8
+    whitening: float = 0.25
+    n_random: int = 1
+    n_anchors: int = 5000
+    max_iter: int = 50
+    tol: float = 1e-2
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, pairs: Any, y: Any, similar: Any = None) -> TokenFILM:
         """Learn the map.

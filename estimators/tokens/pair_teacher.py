@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +52,7 @@ class FoldScores(NamedTuple):
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class PairTeacher(BaseEstimator):
     """Score pairs of similar texts with a teacher model, as extra training data.
 
@@ -129,28 +131,16 @@ class PairTeacher(BaseEstimator):
     >>> model.fit(pairs, is_duplicate)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        embedder: Any = None,
-        n_neighbors: int = 3,
-        n_pairs: Any = None,
-        cv: Any = 2,
-        corpus: Any = None,
-        checkpoint: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.embedder = embedder
-        self.n_neighbors = n_neighbors
-        self.n_pairs = n_pairs
-        self.cv = cv
-        self.corpus = corpus
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = None
+    _: KW_ONLY
+    embedder: Any = None
+    n_neighbors: int = 3
+    n_pairs: Any = None
+    cv: Any = 2
+    corpus: Any = None
+    checkpoint: Any = None
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, pairs: Any, y: Any) -> PairTeacher:
         """Fit one teacher per fold and score the similar pairs of that fold or of the corpus.

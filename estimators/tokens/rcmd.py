@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -42,6 +43,7 @@ from film.tokens import Ragged, ragged_similarities, transport_plan
 
 @savable
 @retired("accumulation_steps", "patience")
+@dataclass(eq=False, repr=False)
 class RCMDRegressor(TokenRegressor):
     """Predict the similarity of pairs by transport between contextual tokens, with explanations.
 
@@ -149,54 +151,29 @@ class RCMDRegressor(TokenRegressor):
 
     _kinds_of_weights = (*WEIGHTS, LEARNED)
 
-    def __init__(
-        self,
-        model: Any = None,
-        *,
-        plan: str = "rcmd",
-        objective: str = "regression",
-        epochs: float = 0,
-        temperature: float = 0.05,
-        learning_rate: float = 5e-5,
-        train_batch_size: int = 128,
-        train_max_length: int = 32,
-        micro_batch_size: Any = None,
-        eval_steps: int = 250,
-        checkpoint: Any = None,
-        random_state: Any = None,
-        special_tokens: bool = True,
-        weights: Any = None,
-        teacher: Any = None,
-        max_length: int = 128,
-        batch_size: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-        cache: Any = None,
-        n_jobs: int = 1,
-        verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.plan: Any = plan
-        self.objective = objective
-        self.epochs = epochs
-        self.temperature = temperature
-        self.learning_rate = learning_rate
-        self.train_batch_size = train_batch_size
-        self.train_max_length = train_max_length
-        self.micro_batch_size = micro_batch_size
-        self.eval_steps = eval_steps
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.special_tokens = special_tokens
-        self.weights = weights
-        self.teacher = teacher
-        self.max_length = max_length
-        self.batch_size = batch_size
-        self.device = device
-        self.dtype = dtype
-        self.cache = cache
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    model: Any = None
+    _: KW_ONLY
+    plan: Any = "rcmd"
+    objective: str = "regression"
+    epochs: float = 0
+    temperature: float = 0.05
+    learning_rate: float = 5e-5
+    train_batch_size: int = 128
+    train_max_length: int = 32
+    micro_batch_size: Any = None
+    eval_steps: int = 250
+    checkpoint: Any = None
+    random_state: Any = None
+    special_tokens: bool = True
+    weights: Any = None
+    teacher: Any = None
+    max_length: int = 128
+    batch_size: int | None = None
+    device: Any = None
+    dtype: Any = None
+    cache: Any = None
+    n_jobs: int = 1
+    verbose: int = 0
 
     def fit(
         self, pairs: Any, y: Any = None, *, eval_set: Any = None, scored: Any = None

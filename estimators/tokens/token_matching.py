@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from film.tokens import MATCHING, Function, Ragged, match, ragged_matching
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class TokenMatchingRegressor(TokenRegressor):
     """Predict the similarity of pairs by how well and how uniquely tokens match, with explanations.
 
@@ -75,32 +77,18 @@ class TokenMatchingRegressor(TokenRegressor):
     array([4.5, 1. ])
     """
 
-    def __init__(
-        self,
-        model: Any = None,
-        *,
-        matching: Function = "both",
-        cosine: bool = True,
-        special_tokens: bool = True,
-        weights: Any = None,
-        max_length: int = 128,
-        batch_size: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-        cache: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.matching: Function = matching
-        self.cosine = cosine
-        self.special_tokens = special_tokens
-        self.weights = weights
-        self.max_length = max_length
-        self.batch_size = batch_size
-        self.device = device
-        self.dtype = dtype
-        self.cache = cache
-        self.verbose = verbose
+    model: Any = None
+    _: KW_ONLY
+    matching: Function = "both"
+    cosine: bool = True
+    special_tokens: bool = True
+    weights: Any = None
+    max_length: int = 128
+    batch_size: int | None = None
+    device: Any = None
+    dtype: Any = None
+    cache: Any = None
+    verbose: int = 0
 
     def fit(self, pairs: Any, y: Any = None) -> TokenMatchingRegressor:
         """Load the model, count tokens if the weights need it, and fit the line to y.

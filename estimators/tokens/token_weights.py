@@ -7,6 +7,7 @@ import hashlib
 import os
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ TEXTS_AT_ONCE = 32
 
 
 @savable
+@dataclass(eq=False, repr=False)
 class TokenWeights(BaseEstimator):
     """Learn how important each vocabulary token is, from unlabelled texts.
 
@@ -103,28 +105,16 @@ class TokenWeights(BaseEstimator):
     >>> model = TokenMatchingRegressor(weights=weights)  # doctest: +SKIP
     """
 
-    def __init__(
-        self,
-        model: Any = None,
-        *,
-        steps: int = 200,
-        batch_size: int = 64,
-        learning_rate: float = 0.1,
-        temperature: float = 0.5,
-        max_length: int = 32,
-        random_state: Any = None,
-        device: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.steps = steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.temperature = temperature
-        self.max_length = max_length
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
+    model: Any = None
+    _: KW_ONLY
+    steps: int = 200
+    batch_size: int = 64
+    learning_rate: float = 0.1
+    temperature: float = 0.5
+    max_length: int = 32
+    random_state: Any = None
+    device: Any = None
+    verbose: int = 0
 
     def fit(self, corpus: Any, y: Any = None) -> TokenWeights:
         """Learn the weights.

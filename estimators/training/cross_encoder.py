@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -48,6 +49,7 @@ Head = dict[str, np.ndarray]
 
 @savable
 @retired("accumulation_steps", "patience")
+@dataclass(eq=False, repr=False)
 class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     """Predict the similarity of pairs with a transformers model that reads both texts together.
 
@@ -124,45 +126,27 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     plan = "cls"
     temperature = 1.0
     special_tokens = True
-    encoder_: TokenEncoder
-    head_: Head
-    slope_: float
-    intercept_: float
+    encoder_: TokenEncoder = field(init=False)
+    head_: Head = field(init=False)
+    slope_: float = field(init=False)
+    intercept_: float = field(init=False)
 
-    def __init__(
-        self,
-        model: Any = None,
-        *,
-        objective: str = "regression",
-        epochs: float = 1,
-        learning_rate: float = 5e-5,
-        train_batch_size: int = 32,
-        train_max_length: int = 128,
-        micro_batch_size: Any = None,
-        eval_steps: int = 250,
-        checkpoint: Any = None,
-        random_state: Any = None,
-        max_length: int = 256,
-        batch_size: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.model = model
-        self.objective = objective
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.train_batch_size = train_batch_size
-        self.train_max_length = train_max_length
-        self.micro_batch_size = micro_batch_size
-        self.eval_steps = eval_steps
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.max_length = max_length
-        self.batch_size = batch_size
-        self.device = device
-        self.dtype = dtype
-        self.verbose = verbose
+    model: Any = None
+    _: KW_ONLY
+    objective: str = "regression"
+    epochs: float = 1
+    learning_rate: float = 5e-5
+    train_batch_size: int = 32
+    train_max_length: int = 128
+    micro_batch_size: Any = None
+    eval_steps: int = 250
+    checkpoint: Any = None
+    random_state: Any = None
+    max_length: int = 256
+    batch_size: int | None = None
+    device: Any = None
+    dtype: Any = None
+    verbose: int = 0
 
     def fit(self, pairs: Any, y: Any = None, *, eval_set: Any = None) -> CrossEncoderRegressor:
         """Load the model, train it if ``epochs`` is above 0, and fit the line to y.

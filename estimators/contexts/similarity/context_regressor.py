@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ LEAST_WORDS = 5
 
 @savable
 @retired("reference")
+@dataclass(eq=False, repr=False)
 class ContextRegressor(RegressorMixin, BaseEstimator):
     """Compare two sentences by how well they fit the same contexts, and explain why.
 
@@ -113,20 +115,12 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
     array([0.83..., 0.12...])
     """
 
-    def __init__(
-        self,
-        context_model: Any,
-        *,
-        n_contexts: Any = None,
-        centre: str = "whitened",
-        weights: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.context_model = context_model
-        self.n_contexts = n_contexts
-        self.centre = centre
-        self.weights = weights
-        self.verbose = verbose
+    context_model: Any
+    _: KW_ONLY
+    n_contexts: Any = None
+    centre: str = "whitened"
+    weights: Any = None
+    verbose: int = 0
 
     def fit(self, pairs: Any, y: Any = None) -> ContextRegressor:
         """Learn the units of y; the contexts need no labels.

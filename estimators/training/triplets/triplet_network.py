@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -39,6 +40,7 @@ from film.threads import FIRST_USE
 
 @savable
 @retired("accumulation_steps", "patience", "states", "temperature")
+@dataclass(eq=False, repr=False)
 class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn text vectors by convolutions over frozen token vectors: FILM-BERT.
 
@@ -144,60 +146,35 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     train_max_length = 1
     temperature = 0.05
 
-    encoder_: TokenEncoder | None
-    weights_: dict[str, np.ndarray]
-    token_width_: int
-    loss_curve_: list[float]
-    scores_: list[tuple[int, float]]
+    encoder_: TokenEncoder | None = field(init=False)
+    weights_: dict[str, np.ndarray] = field(init=False)
+    token_width_: int = field(init=False)
+    loss_curve_: list[float] = field(init=False)
+    scores_: list[tuple[int, float]] = field(init=False)
 
-    def __init__(
-        self,
-        encoder: Any = None,
-        *,
-        length: int = 32,
-        channels: Any = (32, 64, 128),
-        width: int = 128,
-        axes: str = "both",
-        readout: str = "max",
-        residual: bool = False,
-        objective: str = "triplet",
-        margin: float = 0.2,
-        n_random: int = 5,
-        n_nearest: int = 0,
-        max_triplets: Any = None,
-        epochs: float = 1,
-        learning_rate: float = 1e-3,
-        train_batch_size: int = 32,
-        micro_batch_size: Any = None,
-        eval_steps: int = 250,
-        checkpoint: Any = None,
-        random_state: Any = None,
-        device: Any = None,
-        dtype: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.encoder = encoder
-        self.length = length
-        self.channels = channels
-        self.width = width
-        self.axes = axes
-        self.readout = readout
-        self.residual = residual
-        self.objective = objective
-        self.margin = margin
-        self.n_random = n_random
-        self.n_nearest = n_nearest
-        self.max_triplets = max_triplets
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.train_batch_size = train_batch_size
-        self.micro_batch_size = micro_batch_size
-        self.eval_steps = eval_steps
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.device = device
-        self.dtype = dtype
-        self.verbose = verbose
+    encoder: Any = None
+    _: KW_ONLY
+    length: int = 32
+    channels: Any = (32, 64, 128)
+    width: int = 128
+    axes: str = "both"
+    readout: str = "max"
+    residual: bool = False
+    objective: str = "triplet"
+    margin: float = 0.2
+    n_random: int = 5
+    n_nearest: int = 0
+    max_triplets: Any = None
+    epochs: float = 1
+    learning_rate: float = 1e-3
+    train_batch_size: int = 32
+    micro_batch_size: Any = None
+    eval_steps: int = 250
+    checkpoint: Any = None
+    random_state: Any = None
+    device: Any = None
+    dtype: Any = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: Any, *, eval_set: Any = None) -> TripletNetwork:
         """Encode the texts once and train the network.
