@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from estimators.encoders.loading import import_torch, quiet
 from estimators.encoders.model_files import check_new_folder, write_folder
+from estimators.encoders.transformer import import_torch, quiet
 from estimators.inputs import check_integer, check_seed, check_texts
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -16,9 +16,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.encoders.declared_layers import MODULES
 from estimators.encoders.frozen_encoder import FrozenEncoder
-from estimators.encoders.model_files import WEIGHTS, find_model, model_digest
+from estimators.encoders.model_files import MODULES, WEIGHTS, find_model, model_digest
 from estimators.inputs import check_texts
 from estimators.persistence import savable
 

@@ -4,10 +4,10 @@ from .archive import REGRESSOR as REGRESSOR
 from .archive import now as now
 from .archive import read_metadata as read_metadata
 from .archive import versions as versions
-from .bundles import is_bundle as is_bundle
 from .folders import check_new_folder as check_new_folder
+from .folders import is_bundle as is_bundle
 from .folders import write_folder as write_folder
 from .models import load_model as load_model
 from .models import save_model as save_model
-from .old_states import drop_parameters as drop_parameters
+from .registry import drop_parameters as drop_parameters
 from .registry import savable as savable

@@ -9,8 +9,7 @@ import numpy as np
 
 from estimators.inputs import check_bool, check_choice, check_pair_scores, check_pairs
 from estimators.persistence import savable
-from estimators.tokens.blocks import vocabulary_table
-from estimators.tokens.token_regressor import TokenRegressor
+from estimators.tokens.token_regressor import TokenRegressor, vocabulary_table
 from estimators.training import units_of
 from film.tokens import MATCHING, Function, Ragged, match, ragged_matching
 

@@ -1,9 +1,7 @@
 from .cross_encoder import CrossEncoderRegressor as CrossEncoderRegressor
-from .loop.checkpoint import Checkpoint as Checkpoint
-from .loop.objectives import OBJECTIVES as OBJECTIVES
-from .loop.run import train as train
-from .loop.settings import check_training_parameters as check_training_parameters
+from .loop import train as train
 from .model_average import average_models as average_models
+from .objectives import OBJECTIVES as OBJECTIVES
 from .retirement import retired as retired
 from .saving import Fitted as Fitted
 from .saving import load as load
@@ -11,6 +9,8 @@ from .saving import push_to_hub as push_to_hub
 from .saving import read_regressor as read_regressor
 from .saving import set_fitted as set_fitted
 from .saving import write_regressor as write_regressor
+from .settings import Checkpoint as Checkpoint
+from .settings import check_training_parameters as check_training_parameters
 from .targets import as_cosines as as_cosines
 from .targets import check_eval_set as check_eval_set
 from .targets import check_judged as check_judged
@@ -19,4 +19,4 @@ from .targets import check_rows as check_rows
 from .targets import check_targets as check_targets
 from .targets import labels_in_order as labels_in_order
 from .targets import units_of as units_of
-from .triplets.triplet_network import TripletNetwork as TripletNetwork
+from .triplet_network import TripletNetwork as TripletNetwork

@@ -108,7 +108,7 @@ def test_networks_and_weights_are_not_kept_half_learned_where_they_are_parts(
     tiny_model, monkeypatch
 ):
     from estimators.encoders.transformer import Transformer
-    from estimators.training.loop.training import Training
+    from estimators.training.loop import Training
 
     given = {"device": "cpu", "max_length": 32, "random_state": 0}
     network = RCMDRegressor(tiny_model, epochs=3, train_batch_size=2, **given)

@@ -13,7 +13,7 @@ from estimators import (
     read_metadata,
 )
 from estimators import TripletNetwork as Network
-from estimators.training.loop.training import Training
+from estimators.training.loop import Training
 from tests.estimators.tiny_model import MAX_TOKENS
 
 pytest.importorskip("torch", reason="needs the extra neural")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from estimators import ContextModel
-from estimators.contexts.training.building import MAX_LENGTH
-from estimators.contexts.training.generator_training import GeneratorTask, token_counts
+from estimators.contexts.building import MAX_LENGTH
+from estimators.contexts.network_training import GeneratorTask, token_counts
 from film.contexts import CENTRE, END, LEFT, RIGHT, IdTable, encode_texts
 from tests.estimators.tiny_documents import tiny_documents
 

@@ -13,9 +13,8 @@ from sklearn.pipeline import make_pipeline
 
 from estimators import ContextModel
 from estimators.contexts import run_counts
-from estimators.contexts.training.building import MAX_LENGTH
-from estimators.contexts.training.discriminator_training import DiscriminatorTask
-from estimators.contexts.training.generator_training import GeneratorTask
+from estimators.contexts.building import MAX_LENGTH
+from estimators.contexts.network_training import DiscriminatorTask, GeneratorTask
 from film.contexts import (
     N_RUNS,
     encode_texts,
@@ -127,7 +126,7 @@ def test_the_prior_of_training_is_the_probability_of_eq_1(model):
 
 @pytest.mark.parametrize("case", READERS)
 def test_what_the_discriminator_reads_may_be_chosen(case, monkeypatch):
-    monkeypatch.setattr("estimators.contexts.training.building.LEARNING_RATE", 0.05)
+    monkeypatch.setattr("estimators.contexts.building.LEARNING_RATE", 0.05)
     given, n_alike = READERS[case]
     model = ContextModel(**SMALL | {"discriminator_epochs": 16} | given).fit(DOCUMENTS)
     found = model.transform(TEXTS[:3])
@@ -156,7 +155,7 @@ def test_reference_terms_are_of_sentences_of_the_corpus_above_their_levels(model
     with pytest.raises(ValueError, match="contexts must be rows of sentences"):
         model.reference_terms([0])
     # Of more sentences, some are drawn, always the same.
-    monkeypatch.setattr("estimators.contexts.context_space.N_REFERENCE", 5)
+    monkeypatch.setattr("estimators.contexts.context_model.N_REFERENCE", 5)
     drawn = [ContextModel(**SMALL).fit(DOCUMENTS).reference_terms(rows) for _ in range(2)]
     np.testing.assert_array_equal(drawn[0], drawn[1])
     nearest = np.abs(drawn[0][:, np.newaxis] - found).max(axis=2).min(axis=1)
@@ -351,7 +350,7 @@ def test_sets_follow_the_strategy_and_diversity(model):
     own = np.isin(plain.corpus_.centres(), own_places(plain.corpus_.rows_of([text])[0]))
     assert log_fits(plain, text, of_all).min() > np.sort(scores[~own])[-40] - 5e-3
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("estimators.contexts.context_space.N_RETRIEVED", 2)
+        patch.setattr("estimators.contexts.context_model.N_RETRIEVED", 2)
         (found,) = plain.contexts_of([text], 60)
     chunks = np.asarray(plain.corpus_.chunks)[found]
     assert len(found) == 60 and len(set(chunks[:12].tolist())) <= 2 < len(set(chunks.tolist()))
@@ -408,8 +407,8 @@ WORLDS = (
 
 
 def test_what_is_learned_holds_for_other_documents(monkeypatch):
-    monkeypatch.setattr("estimators.contexts.training.building.LEARNING_RATE", 0.05)
-    monkeypatch.setattr("estimators.contexts.training.building.HELD_OUT", 0.2)
+    monkeypatch.setattr("estimators.contexts.building.LEARNING_RATE", 0.05)
+    monkeypatch.setattr("estimators.contexts.building.HELD_OUT", 0.2)
     rng = np.random.default_rng(0)
     documents = [
         " ".join(

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 from sklearn.linear_model import LogisticRegression
 
-from estimators.contexts.training.building import split_centres
-from estimators.contexts.training.discriminator_training import (
+from estimators.contexts.building import split_centres
+from estimators.contexts.network_training import (
     RUN,
     RUNS_OF_DOCUMENT,
     DiscriminatorTask,
@@ -111,9 +111,9 @@ def pairs_of(given, n_batches):
 
 @pytest.mark.parametrize("n_batches", [2, 50])
 def test_gain_and_bias_are_those_of_a_logistic_regression(n_batches, monkeypatch):
-    place = "estimators.contexts.training.discriminator_training"
+    place = "estimators.contexts.network_training"
     monkeypatch.setattr(f"{place}.BATCHES_OF_GAIN", n_batches)
-    monkeypatch.setattr(f"{place}.BATCH_SIZE", 32)
+    monkeypatch.setattr(f"{place}.SENTENCES_PER_STEP", 32)
     given = alike_task(1.5)
     x, is_true, weights = pairs_of(given, n_batches)
     free = LogisticRegression(C=1e9, tol=1e-9, max_iter=1000)

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 
 from estimators import RCMDRegressor, SentenceEncoder, SurrogateRegressor
 from estimators.contexts import surrogate
-from estimators.training.loop.training import Training
+from estimators.training.loop import Training
 from tests.estimators.tiny_model import MAX_TOKENS
 from tests.estimators.tokens.test_rcmd_training import LABELS, PAIRS, TRIPLETS
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from estimators.encoders.sentence_encoder import SentenceEncoder
+from estimators.encoders.frozen_encoder import SentenceEncoder
 from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, bare_model
 
 torch = pytest.importorskip("torch")

@@ -12,9 +12,8 @@ import pytest
 
 import estimators.encoders.transformer as transformer_module
 from estimators.encoders import model_files
-from estimators.encoders.loading import check_device, check_lengths
 from estimators.encoders.model_files import check_folder, find_model, model_digest
-from estimators.encoders.transformer import Transformer
+from estimators.encoders.transformer import Transformer, check_device, check_lengths
 from tests.estimators.tiny_model import MAX_TOKENS, WIDTH, make_tiny_model
 
 ROOT = Path(__file__).parents[3]

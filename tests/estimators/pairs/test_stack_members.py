@@ -30,7 +30,7 @@ from estimators.inputs import DisjointPairsKFold
 from estimators.pairs.stack import final_model
 from estimators.pairs.stack.member_folds import is_frozen
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS
-from estimators.training.loop.training import Training
+from estimators.training.loop import Training
 from film.datasets import make_question_pairs
 from film.pairs import NEIGHBOURHOOD_NAMES, neighbour_ranks, neighbourhood_features
 from film.text import token_text
@@ -397,7 +397,7 @@ def neural(tiny_model):
 
 
 def test_neural_members_share_one_encoder_and_are_kept(neural, tmp_path, monkeypatch):
-    from estimators.encoders.sentence_encoder import SentenceEncoder as Encoder
+    from estimators.encoders.frozen_encoder import SentenceEncoder as Encoder
 
     encoded = []
     transform = Encoder.transform

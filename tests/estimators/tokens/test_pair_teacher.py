@@ -216,7 +216,7 @@ def test_ctrl_c_in_a_network_ends_the_fit_and_its_fold_is_not_kept(
     tmp_path, tiny_model, monkeypatch
 ):
     """Fitted alone, the network would keep what it has learned by then, and go on."""
-    training = pytest.importorskip("estimators.training.loop.training", exc_type=ImportError)
+    training = pytest.importorskip("estimators.training.loop", exc_type=ImportError)
     lengths = {"max_length": 64, "train_max_length": 64}
     network = CrossEncoderRegressor(
         tiny_model, objective="binary", train_batch_size=10, device="cpu", random_state=0, **lengths

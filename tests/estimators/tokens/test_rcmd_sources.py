@@ -13,7 +13,7 @@ from estimators import (
     TokenMatchingRegressor,
 )
 from estimators.persistence import REGRESSOR
-from estimators.training.loop.training import Training
+from estimators.training.loop import Training
 from tests.estimators.tiny_model import MAX_TOKENS
 from tests.estimators.tokens.test_rcmd_training import LABELS, PAIRS, make
 

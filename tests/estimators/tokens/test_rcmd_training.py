@@ -10,9 +10,9 @@ from sklearn.model_selection import GridSearchCV
 
 from estimators import RCMDRegressor
 from estimators.encoders.transformer import Transformer
-from estimators.training.loop.batches import Examples
-from estimators.training.loop.settings import Settings
-from estimators.training.loop.training import Training
+from estimators.training.loop import Training
+from estimators.training.objectives import Examples
+from estimators.training.settings import Settings
 from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")

@@ -5,7 +5,7 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from estimators import RCMDRegressor
-from estimators.tokens.vocabulary import check_weights, vocabulary_weights, weights_of_tokens
+from estimators.tokens.token_weights import check_weights, vocabulary_weights, weights_of_tokens
 from tests.estimators.tiny_model import MAX_TOKENS
 
 PAIRS = [
@@ -42,7 +42,7 @@ def test_idf_is_that_of_scikit_learn_over_different_texts(tiny_model, max_length
     ).fit(sorted({text for pair in PAIRS for text in pair}))
     np.testing.assert_allclose(model.token_weights_, expected.idf_)
     assert model.token_weights_[names["[CLS]"]] == 1.0
-    monkeypatch.setattr("estimators.tokens.blocks.BLOCK", 3)
+    monkeypatch.setattr("estimators.tokens.token_regressor.BLOCK", 3)
     again = fitted(tiny_model, weights="idf", max_length=max_length)
     np.testing.assert_array_equal(again.token_weights_, model.token_weights_)
 

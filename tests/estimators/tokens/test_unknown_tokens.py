@@ -16,7 +16,7 @@ from estimators import (  # noqa: E402
     TokenEncoder,
     TokenMatchingRegressor,
 )
-from estimators.training.loop.batches import excluded  # noqa: E402
+from estimators.training.objectives import excluded  # noqa: E402
 from tests.estimators.tiny_model import MAX_TOKENS, PAIRS, SCORES  # noqa: E402
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 pytest.importorskip("safetensors")
-from estimators.training.loop.checkpoint import Checkpoint
+from estimators.training.settings import Checkpoint
 
 PROGRAM = """
 import sys
 import numpy as np
-from estimators.training.loop.checkpoint import Checkpoint
+from estimators.training.settings import Checkpoint
 
 checkpoint = Checkpoint(sys.argv[1], {"seed": 0})
 checkpoint.load()

@@ -9,7 +9,7 @@ from sklearn import base
 
 from estimators import CrossEncoderRegressor, RCMDRegressor
 from estimators.encoders.transformer import Transformer
-from estimators.training.loop.training import Training
+from estimators.training.loop import Training
 from tests.estimators.tiny_model import MAX_TOKENS
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")

@@ -21,10 +21,10 @@ from estimators import (  # noqa: E402
     read_metadata,
     save_model,
 )
-from estimators.training.loop.objectives import NPairs  # noqa: E402
-from estimators.training.loop.text_vectors import TextVectors, TokenStates  # noqa: E402
-from estimators.training.loop.training import Training  # noqa: E402
-from estimators.training.triplets.mining import checked, objective_of  # noqa: E402
+from estimators.training.loop import Training  # noqa: E402
+from estimators.training.objectives import NPairs  # noqa: E402
+from estimators.training.token_states import TextVectors, TokenStates  # noqa: E402
+from estimators.training.triplet_network import checked, objective_of  # noqa: E402
 from film.datasets import make_question_pairs  # noqa: E402
 from film.metric import ordered_share, triplets_from_labels  # noqa: E402
 from film.networks import TokenConvolutions  # noqa: E402
@@ -127,7 +127,7 @@ def test_vectors_do_not_depend_on_who_is_beside(monkeypatch):
     together = network.vectors(states_of(texts))
     alone = np.vstack([network.vectors(states_of(texts[[row]])) for row in range(60)])
     np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-5)
-    monkeypatch.setattr("estimators.training.loop.text_vectors.TOKENS_PER_BATCH", 10)
+    monkeypatch.setattr("estimators.training.token_states.TOKENS_PER_BATCH", 10)
     np.testing.assert_allclose(network.vectors(states_of(texts)), together, rtol=1e-5, atol=1e-5)
 
 
@@ -150,15 +150,15 @@ def test_n_pairs_leaves_out_partners_of_its_own_group():
     texts, topics = clusters(12)
     given = checked(texts, topics)
     rows = triplets_from_labels(topics, n_random=1, random_state=0)[[0, 3, 9, 17]]
-    from estimators.training.loop.batches import Examples
+    from estimators.training.objectives import Examples
 
     states = states_of(texts)
     examples = Examples(states, rows, None, None)
     objective = NPairs(topics)
     model = TripletNetwork(objective="n_pair", **SMALL)
     model.temperature = 0.5
-    from estimators.training.loop.settings import training_settings
-    from estimators.training.triplets.networks import make_network
+    from estimators.training.settings import training_settings
+    from estimators.training.triplet_network import make_network
 
     network = make_network(model, 8, 0)
     training = Training(
@@ -187,7 +187,7 @@ def test_n_pairs_of_a_text_without_a_vector_move_it_nowhere():
 
 def test_the_null_text_links_no_groups(model):
     tokens = Ragged.from_rows([np.ones((2, 4)), np.ones((3, 4)), np.ones((1, 4)), np.zeros((0, 4))])
-    from estimators.training.loop.batches import Examples
+    from estimators.training.objectives import Examples
 
     rows = np.array([[0, 3, 1], [2, 3, 1]])
     found = objective_of("n_pair", Examples(states_of(tokens), rows, None, None))
@@ -214,7 +214,7 @@ def test_a_checkpoint_of_another_run_is_refused(model, tmp_path):
 
 
 def test_an_interrupt_while_a_copy_is_made_again_leaves_no_untrained_network(model, monkeypatch):
-    from estimators.training.loop.text_vectors import TextVectors
+    from estimators.training.token_states import TextVectors
 
     model.fit(TEXTS, TRIPLETS)
     copy = pickle.loads(pickle.dumps(model))

@@ -1,4 +1,4 @@
-"""The state of a training run in a folder, written atomically."""
+"""Settings and checkpoints of a training run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import hashlib
 import json
 import os
 import shutil
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from filelock import FileLock
+
+from estimators.encoders import DTYPES
+from estimators.inputs import check_choice, check_folder, check_integer, check_real, check_seed
+from film.training import Trainable
 
 STATE, PROGRESS = "state.safetensors", "state.json"
 FORMAT = 1
@@ -143,3 +148,74 @@ def saved_seed(folder: str | os.PathLike[str]) -> int | None:
 
 def _steps(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("step-*") if path.is_dir())
+
+
+OF_TOKENS = ("regression", "binary", "contrastive")
+"""Objectives of `RCMDRegressor`."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a run; with the examples they determine the result on CPU."""
+
+    method: Trainable
+    objective: str
+    temperature: float
+    learning_rate: float
+    epochs: float
+    batch_size: int
+    micro_batch_size: int | None
+    eval_steps: int
+    special_tokens: bool
+    dtype: str
+    seed: int
+    margin: float | None = None  # for triplets only
+    weight_rate: float | None = None  # learning rate of token weights, if they are learned
+
+
+WEIGHT_RATE = 20
+"""Learning rate of token weights, which start at 1, as a multiple of the model's.
+
+An entry in a single batch keeps moving by Adam's momentum, by about 30 learning rates in total.
+"""
+
+
+def check_training_parameters(estimator: Any, objectives: Sequence[str] = OF_TOKENS) -> None:
+    """Raise if a training parameter is wrong; the message names it."""
+    check_choice("objective", estimator.objective, objectives)
+    if estimator.dtype is not None:
+        check_choice("dtype", estimator.dtype, DTYPES)
+    check_seed(estimator.random_state)
+    for name, low in (("epochs", 0), ("temperature", 1e-6), ("learning_rate", 0)):
+        check_real(name, getattr(estimator, name), low)
+    least = 2 if estimator.objective in ("contrastive", "n_pair") else 1
+    check_integer("train_batch_size", estimator.train_batch_size, least)
+    for name in ("train_max_length", "eval_steps"):
+        check_integer(name, getattr(estimator, name), 1)
+    if estimator.micro_batch_size is not None:
+        check_integer("micro_batch_size", estimator.micro_batch_size, 1)
+    check_folder("checkpoint", estimator.checkpoint)
+
+
+def training_settings(estimator: Any, learns_weights: bool = False) -> Settings:
+    """Return the settings of a run; if no seed is set, use that of the checkpoint's run."""
+    seed = None
+    if estimator.random_state is None and estimator.checkpoint is not None:
+        seed = saved_seed(estimator.checkpoint)
+    if seed is None:
+        seed = int(check_seed(estimator.random_state).randint(2**31 - 1))
+    return Settings(
+        method=estimator.plan,
+        objective=estimator.objective,
+        temperature=float(estimator.temperature),
+        learning_rate=float(estimator.learning_rate),
+        epochs=float(estimator.epochs),
+        batch_size=estimator.train_batch_size,
+        micro_batch_size=estimator.micro_batch_size,
+        eval_steps=estimator.eval_steps,
+        special_tokens=bool(estimator.special_tokens),
+        dtype=estimator.dtype or "float32",
+        seed=seed,
+        margin=float(estimator.margin) if estimator.objective == "triplet" else None,
+        weight_rate=WEIGHT_RATE * float(estimator.learning_rate) if learns_weights else None,
+    )

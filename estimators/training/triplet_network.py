@@ -2,40 +2,266 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.encoders import TokenEncoder
-from estimators.inputs import check_seed, tags_of_texts
-from estimators.persistence import savable
-from estimators.training.loop.batches import Examples
-from estimators.training.loop.run import run_examples
-from estimators.training.loop.settings import training_settings
-from estimators.training.loop.text_vectors import TextVectors
-from estimators.training.retirement import retired
-from estimators.training.triplets.mining import (
-    Given,
-    checked,
-    examples_of,
-    objective_of,
-    order_of,
-    triplets_of,
+from estimators.encoders import TokenEncoder, check_device, write_folder
+from estimators.inputs import (
+    check_bool,
+    check_choice,
+    check_integer,
+    check_real,
+    check_seed,
+    check_verbose,
+    labels_or_triplets,
+    nothing_mined,
+    tags_of_texts,
 )
-from estimators.training.triplets.network_files import read_network, write_network
-from estimators.training.triplets.networks import check_network_parameters, make_network
-from estimators.training.triplets.token_states import (
+from estimators.persistence import REGRESSOR, drop_parameters, now, savable, versions
+from estimators.training.loop import run_examples
+from estimators.training.objectives import Examples, NPairs, Objective, TripletOrder
+from estimators.training.retirement import retired
+from estimators.training.saving import check_local_folder, plain
+from estimators.training.settings import check_training_parameters, training_settings
+from estimators.training.token_states import (
+    Texts,
+    TextVectors,
     checked_texts,
+    distinct_states,
     fitted_encoder,
+    mean_vectors,
     taken,
     vectors_of,
 )
-from film.metric import ordered_share
+from film.corpus import connected_groups
+from film.metric import nearest_dissimilar, ordered_share, triplets_from_labels
 from film.threads import FIRST_USE
+
+
+class Given(NamedTuple):
+    """Texts with their labels or triplets."""
+
+    texts: Texts
+    labels: np.ndarray | None
+    triplets: np.ndarray | None
+
+
+def checked(X: Any, y: Any, name: str = "X") -> Given:
+    """Check texts or token vectors, and their labels or triplets."""
+    texts = checked_texts(X, name)
+    if y is None:
+        raise ValueError("y is None; give group labels, or triplets of shape (n_triplets, 3)")
+    return Given(texts, *labels_or_triplets(y, len(texts)))
+
+
+def triplets_of(
+    given: Given, encoder: Any, seed: int, *, n_random: int, n_nearest: int, most: int | None
+) -> np.ndarray:
+    """Return given triplets, or triplets mined from labels; at most ``most``, drawn at random.
+
+    Nearest texts are found by the mean of their token vectors.
+    """
+    rng, triplets = np.random.default_rng([seed, 3]), given.triplets
+    if triplets is None:
+        assert given.labels is not None
+
+        def nearest(anchors: np.ndarray, groups: np.ndarray) -> np.ndarray:
+            means = mean_vectors(encoder, given.texts)
+            return nearest_dissimilar(means, anchors, groups, n_nearest)
+
+        triplets = triplets_from_labels(
+            given.labels,
+            n_random=n_random,
+            nearest=nearest if n_nearest else None,
+            random_state=rng,
+        )
+        if len(triplets) == 0:
+            raise nothing_mined(given.labels)
+    if most is not None and len(triplets) > most:
+        triplets = triplets[np.sort(rng.choice(len(triplets), most, replace=False))]
+    return triplets
+
+
+def examples_of(
+    triplets: np.ndarray, texts: Texts, encoder: Any, *, length: int, verbose: int
+) -> Examples:
+    """Return triplets as training rows, with the token vectors of their texts."""
+    used, local = np.unique(triplets, return_inverse=True)
+    states, numbers = distinct_states(encoder, taken(texts, used), length, verbose)
+    return Examples(states, numbers[local.reshape(-1, 3)], None, None)
+
+
+def objective_of(name: str, examples: Examples) -> Objective:
+    """Return the objective with this name."""
+    if name == "triplet":
+        return TripletOrder()
+    # All texts without words count as one text, which is similar to none.
+    similar, states = examples.codes[:, :2], examples.tokens
+    similar = similar[(states.n_tokens[similar] > 0).all(axis=1)]
+    return NPairs(connected_groups(similar, len(states.n_tokens)))
+
+
+def order_of(network: TextVectors, examples: Examples) -> float:
+    """Fraction of triplets in the right order by the cosine of a network's vectors."""
+    return ordered_share(network.vectors(examples.tokens), examples.codes)
+
+
+OBJECTIVES = ("triplet", "n_pair")
+
+
+def check_network_parameters(model: Any) -> None:
+    """Raise if a parameter of a `TripletNetwork` is wrong; the message names it."""
+    import torch
+
+    from film.networks import AXES, LEAST_LENGTH, READOUTS
+
+    if model.encoder is not None and not isinstance(model.encoder, TokenEncoder):
+        raise TypeError(f"encoder={model.encoder!r} must be a TokenEncoder, or None")
+    check_training_parameters(model, OBJECTIVES)
+    check_real("margin", model.margin, 0)
+    if model.epochs == 0:
+        raise ValueError("epochs=0 must be above 0: the network has to be trained")
+    check_integer("length", model.length, LEAST_LENGTH)
+    check_integer("width", model.width, 1)
+    if not isinstance(model.channels, (tuple, list)) or len(model.channels) != 3:
+        raise TypeError(f"channels={model.channels!r} must be three integers")
+    for each in model.channels:
+        check_integer("channels", each, 1)
+    for name, allowed in (("axes", AXES), ("readout", READOUTS)):
+        check_choice(name, getattr(model, name), allowed)
+    for name in ("n_random", "n_nearest"):
+        check_integer(name, getattr(model, name), 0)
+    if model.n_random + model.n_nearest == 0:
+        raise ValueError("n_random=0 and n_nearest=0 leave nothing to mine; raise one of them")
+    if model.max_triplets is not None:
+        check_integer("max_triplets", model.max_triplets, 1)
+    check_bool("residual", model.residual)
+    check_device(torch, model.device)
+    check_verbose(model.verbose)
+
+
+def make_network(model: Any, token_width: int, seed: int) -> TextVectors:
+    """Create the network that the parameters describe, with random weights."""
+    import torch
+
+    from film.networks import TokenConvolutions
+
+    # Do not disturb the caller's random state.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = TokenConvolutions(
+            token_width,
+            model.channels,
+            model.width,
+            axes=model.axes,
+            readout=model.readout,
+            residual=model.residual,
+        )
+    network.requires_grad_(False).eval()
+    shape = [token_width, *model.channels, model.width, model.axes, model.readout]
+    return TextVectors(
+        network,
+        model.width,
+        check_device(torch, model.device),
+        name=json.dumps([*shape, bool(model.residual), model.length]),
+        dtype=model.dtype or "float32",
+    )
+
+
+FORMAT = 1
+WEIGHTS = "triplet_network.safetensors"
+LEFT_OUT = {"checkpoint", "device", "random_state", "encoder"}
+"""Parameters that are not saved with the others."""
+OF_ENCODER = ("model", "max_length", "batch_size", "dtype")
+
+
+def write_network(path: Any, model: Any) -> None:
+    """Write a fitted `TripletNetwork` to a new folder, atomically."""
+    from safetensors.numpy import save_file
+
+    encoder, params = model.encoder_, model.get_params(deep=False)
+    known = None
+    if encoder is not None:
+        own = {name: plain(name, getattr(encoder, name)) for name in OF_ENCODER}
+        known = {"params": own, "digest": encoder.model_digest_}
+    said = {
+        "format": FORMAT,
+        "class": type(model).__name__,
+        "date": now(),
+        "versions": versions(),
+        "params": {n: plain(n, value) for n, value in params.items() if n not in LEFT_OUT},
+        "encoder": known,
+        "token_width": model.token_width_,
+        "n_triplets": model.n_triplets_,
+        "loss_curve": model.loss_curve_,
+        "scores": [list(score) for score in model.scores_],
+    }
+    text = json.dumps(said, indent=1, allow_nan=False)
+
+    def write(folder: Path) -> None:
+        save_file(model.weights_, folder / WEIGHTS)
+        (folder / REGRESSOR).write_text(text, encoding="utf-8")
+
+    write_folder(path, write)
+
+
+def read_network(kind: type, path: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return an unfitted `TripletNetwork` and the fitted attributes that `write_network` saved.
+
+    ``params`` override saved parameters.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If nothing was saved there, it is damaged or has another class or version, a parameter does
+        not exist, or the frozen model is missing or differs from that of the fit.
+    """
+    from safetensors.numpy import load_file
+
+    check_local_folder(path)
+    folder = Path(path).expanduser()
+    if not (folder / REGRESSOR).is_file():
+        raise FileNotFoundError(f"{folder} has no {REGRESSOR}: it is not a saved {kind.__name__}")
+    try:
+        said = json.loads((folder / REGRESSOR).read_text(encoding="utf-8"))
+        if said["class"] != kind.__name__:
+            raise ValueError(f"it is a {said['class']}, not a {kind.__name__}")
+        if said["format"] != FORMAT:
+            raise ValueError(f"format {said['format']!r} is not supported by this version")
+        drop_parameters(kind.__name__, said["params"])
+        known = said["encoder"]
+        kept = said["params"] | {"channels": tuple(said["params"]["channels"])}
+        if known is not None:
+            kept["encoder"] = TokenEncoder(**known["params"])
+        model = kind(**kept | params)
+        learned = {
+            "weights_": load_file(folder / WEIGHTS),
+            "token_width_": int(said["token_width"]),
+            "n_triplets_": int(said["n_triplets"]),
+            "loss_curve_": list(said["loss_curve"]),
+            "scores_": [tuple(score) for score in said["scores"]],
+        }
+        digest = None if known is None else str(known["digest"])
+    except MemoryError:
+        raise
+    except Exception as error:  # a damaged file or a wrong parameter can raise many types
+        raise ValueError(f"{folder} cannot be used ({type(error).__name__}: {error})") from error
+    encoder = None
+    if digest is not None:
+        encoder = fitted_encoder(model.encoder, model.length)
+        if encoder.model_digest_ != digest:
+            raise ValueError(
+                f"the files of model={encoder.model!r} are not those that the network in {folder} "
+                "was trained on; give encoder=TokenEncoder(...) with those files, or fit again"
+            )
+    return model, learned | {"encoder_": encoder}
 
 
 @savable

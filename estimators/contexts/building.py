@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.feature_extraction.text import TfidfTransformer
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.preprocessing import normalize
 
-from estimators.contexts.training.discriminator_training import DiscriminatorTask, fit_gain
-from estimators.contexts.training.generator_training import GeneratorTask, token_counts
-from estimators.contexts.training.network_training import Plan, train_network
-from estimators.contexts.training.text_counts import hashed_counts, run_counts
-from estimators.inputs import cloned, progress_bar
+from estimators.contexts.network_training import (
+    DiscriminatorTask,
+    GeneratorTask,
+    Plan,
+    fit_gain,
+    token_counts,
+    train_network,
+)
+from estimators.inputs import cloned, progress_bar, word_gram_counts
 from film.contexts import (
     N_RUNS,
     IdTable,
     SentenceCorpus,
     diverse_contexts,
     encode_texts,
+    read_corpus,
     run_vectors,
     run_weights,
     spelling_states,
@@ -27,6 +38,131 @@ from film.contexts import (
     vocabulary_size,
     word_vectors,
 )
+from film.unpacking import check_array
+
+N_FEATURES = 2**20
+"""Number of hash values of words and bigrams; a table of their names would need far more memory
+than the rest of retrieval."""
+N_GRAMS = 2, 5
+"""Lengths of runs, including the marks of a word's ends."""
+_WORD = re.compile(r"\w+")
+
+
+def hashed_counts(texts: Iterable[str]) -> Any:
+    """Count words and bigrams of texts, in hashed columns."""
+    no_norm: Any = None
+    vectorizer = HashingVectorizer(
+        ngram_range=(1, 2),
+        token_pattern=r"(?u)\b\w+\b",
+        n_features=N_FEATURES,
+        alternate_sign=False,
+        norm=no_norm,
+    )
+    return vectorizer.transform(texts)
+
+
+def run_counts(texts: Iterable[str]) -> sp.csr_array:
+    """Count the character n-grams of length 2 to 5 in the words of texts.
+
+    Words are lower-cased, without punctuation. The start and end of a word count as characters.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        n of them.
+
+    Returns
+    -------
+    counts : csr array of float32, shape (n, N_RUNS)
+        The column of a run is its hash.
+
+    Examples
+    --------
+    >>> from estimators.contexts import run_counts
+    >>> int(run_counts(["The cat!"]).sum())
+    20
+    """
+    no_norm: Any = None
+    float32: Any = np.float32
+    vectorizer = HashingVectorizer(
+        analyzer="char_wb",
+        ngram_range=N_GRAMS,
+        n_features=N_RUNS,
+        norm=no_norm,
+        alternate_sign=False,
+        preprocessor=_words,
+        dtype=float32,
+    )
+    return sp.csr_array(word_gram_counts(vectorizer, list(texts)))
+
+
+def _words(text: str) -> str:
+    return " ".join(_WORD.findall(text.lower()))
+
+
+def part_reader(root: Path) -> Callable[[str], bytes]:
+    """Return a function from a name in a folder to the bytes of this file.
+
+    It raises ValueError for a file that is not directly in a folder of ``root``.
+    """
+
+    def read(name: str) -> bytes:
+        path = (root / name).resolve()
+        if path.parent.parent != root.resolve():
+            raise ValueError(f"{name!r} lies outside of the folder of the model, {root}")
+        return path.read_bytes()
+
+    return read
+
+
+def read_parts(
+    read: Callable[[str], bytes], parts: dict[str, str], **settings: Any
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return settings and arrays of a model, as `build` makes them.
+
+    Parameters
+    ----------
+    read : callable
+        From the name of a file, such as "corpus/hashes.bin", to its bytes.
+    parts : dict of str to str
+        Folder of each part, by kind.
+    **settings
+        "seed" and "sides" of the model.
+
+    Raises
+    ------
+    KeyError, OSError, ValueError
+        If a part is missing or damaged.
+    """
+    corpus = read_corpus(lambda name: read(f"{parts['corpus']}/{name}"))
+    said = {kind: json.loads(read(f"{name}/part.json")) for kind, name in parts.items()
+            if kind != "corpus"}  # fmt: skip
+    settings |= {"names": corpus.names, "chunk_length": corpus.chunk_length}
+    settings["tokenizer"] = said["vocabulary"]["said"]["tokenizer"]
+    settings["max_length"] = said["vocabulary"]["made_of"]["max_length"]
+    settings |= {kind: said[kind]["made_of"] for kind in ("discriminator", "generator")
+                 if kind in said}  # fmt: skip
+    text = "\n".join(corpus.sentences).encode()
+    arrays = {"text": np.frombuffer(text, dtype=np.uint8), "documents": corpus.documents}
+    arrays["codes"] = corpus.codes
+    for kind in ("retrieval", "spelling", "discriminator", "generator"):
+        if kind in said:
+            weights = _weights(read, parts[kind], said[kind]["weights"])
+            arrays |= {f"{kind}.{name}": each for name, each in weights.items()}
+    content = read(f"{parts['discriminator']}/contexts.npy")
+    check_array(io.BytesIO(content), len(content), "contexts.npy")
+    arrays["contexts"] = np.load(io.BytesIO(content), allow_pickle=False)
+    return settings, arrays
+
+
+def _weights(read: Callable[[str], bytes], part: str, digest: str) -> dict[str, np.ndarray]:
+    from safetensors.numpy import load
+
+    data = read(f"{part}/weights.safetensors")
+    if hashlib.blake2b(data, digest_size=16).hexdigest() != digest:
+        raise ValueError(f"{part}/weights.safetensors was changed")
+    return load(data)
+
 
 VOCABULARY_SIZE = 8000
 MAX_LENGTH = 48

@@ -1,14 +1,14 @@
-"""Training objectives: losses on the token vectors of a batch of rows."""
+"""What a step of training minimises: its rows, those of other processes, and the loss."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from estimators.training.loop.batches import excluded
-from estimators.training.loop.processes import Processes
-from estimators.training.loop.settings import Settings
+from estimators.training.settings import Settings
 from film.training import (
     allpairs_similarity,
     contrastive_loss,
@@ -21,6 +21,191 @@ from film.training import (
     unit_rows,
     weighted_mean,
 )
+
+
+class Examples(NamedTuple):
+    """Training rows; distinct texts are stored once."""
+
+    tokens: Any  # Tokens, or TokenStates of a network over frozen vectors
+    codes: np.ndarray  # (n, k) text numbers of each row: anchor, partner, optional hard negative
+    y: np.ndarray | None  # (n,)
+    weights: np.ndarray | None  # (N,), one per token of `tokens`
+
+
+def chunks_of(lengths: np.ndarray, most_texts: int | None, most_tokens: int | None) -> list[slice]:
+    """Split texts, sorted by length, into runs within the limits of texts and padded tokens."""
+    found, start = [], 0
+    while start < len(lengths):
+        size = len(lengths) - start
+        if most_texts is not None:
+            size = min(size, most_texts)
+        if most_tokens is not None:
+            size = min(size, max(1, most_tokens // int(lengths[start])))
+        found.append(slice(start, start + size))
+        start += size
+    return found
+
+
+def padded(
+    examples: Examples,
+    flat: Any,
+    texts: np.ndarray,
+    order: np.ndarray,
+    special_tokens: bool,
+    masses: Callable[[Any], Any] | None = None,
+) -> tuple[Any, Any, Any]:
+    """Reorder encoded tokens from ``order`` to their texts, shape (b, L, h).
+
+    ``masses`` returns learned token weights from vocabulary entries.
+
+    Returns
+    -------
+    x, mask, weights : tensors, shapes (b, L, h), (b, L) and (b, L)
+        The mask excludes padding, and special tokens unless they are used; weights are None if
+        there are no given or learned weights.
+    """
+    import torch
+
+    tokens, device = examples.tokens, flat.device
+    lengths = tokens.lengths[texts]
+    longest = int(lengths.max())
+    sorted_lengths = lengths[order]
+    within = np.arange(sorted_lengths.sum()) - np.repeat(
+        np.cumsum(sorted_lengths) - sorted_lengths, sorted_lengths
+    )
+    place = np.repeat(order * longest, sorted_lengths) + within
+    source = np.repeat(tokens.starts[texts[order]], sorted_lengths) + within
+    kept = np.zeros(len(texts) * longest, dtype=bool)
+    kept[place] = special_tokens | ~tokens.is_special[source]
+    values = flat.new_zeros(len(kept), flat.shape[1])
+    values = values.index_copy(0, torch.from_numpy(place).to(device), flat)
+    weights = None
+    if examples.weights is not None:
+        table = np.zeros(len(kept), dtype=np.float32)
+        table[place] = examples.weights[source]
+        weights = torch.from_numpy(table).to(device).view(len(texts), longest)
+    elif masses is not None:
+        entries = np.zeros(len(kept), dtype=np.int64)
+        entries[place] = tokens.ids[source]
+        weights = masses(torch.from_numpy(entries).to(device)).view(len(texts), longest)
+    mask = torch.from_numpy(kept).to(device)
+    shape = len(texts), longest
+    return values.view(*shape, -1), mask.view(shape), weights
+
+
+def excluded(own: np.ndarray, parts: list[np.ndarray]) -> np.ndarray:
+    """Return which candidates to leave out of a row's loss because they may be true partners.
+
+    Rows are (anchor, partner, ...); candidates are the partners of all parts, then their negatives.
+    Excluded are partners of other rows that share a text with the row, and negatives that are a
+    text of the row. The row's own partner stays.
+    """
+    rows = np.concatenate(parts)
+    mine = own[:, :2, np.newaxis]
+    is_linked = (mine == rows[:, 0]).any(axis=1) | (mine == rows[:, 1]).any(axis=1)
+    columns = [is_linked, *((mine == rows[:, j]).any(axis=1) for j in range(2, rows.shape[1]))]
+    found = np.concatenate(columns, axis=1)
+    found[np.arange(len(own)), np.arange(len(own))] = False
+    return found
+
+
+class Processes:
+    """The processes of a run; a single one unless several were launched.
+
+    Parameters
+    ----------
+    device : str
+        Device of this process.
+
+    Attributes
+    ----------
+    size : int
+        Number of processes.
+    rank : int
+        Number of this process, from 0.
+    order : list of int
+        All process numbers, this one first: the order of gathered parts.
+
+    Raises
+    ------
+    ImportError
+        If there are several processes and Accelerate is not installed.
+    """
+
+    def __init__(self, device: str) -> None:
+        self.size, self.rank, self._state = 1, 0, None
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            try:
+                from accelerate import PartialState
+            except ImportError as error:
+                raise ImportError(
+                    "training was launched with several processes, which needs Accelerate; "
+                    "install the extra distributed (pip install 'film-metric[distributed]')"
+                ) from error
+            self._state = PartialState(cpu=device == "cpu")
+            self.size, self.rank = self._state.num_processes, self._state.process_index
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        self.order = [self.rank, *others]
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this process writes files."""
+        return self.rank == 0
+
+    def gather(self, x: Any) -> list[Any]:
+        """Return equal-shaped tensors of all processes in ``order``, with gradients."""
+        if self.size == 1:
+            return [x]
+        from torch.distributed.nn.functional import all_gather
+
+        found = all_gather(x.contiguous())
+        return [found[rank] for rank in self.order]
+
+    def gather_padded(self, x: Any) -> list[Any]:
+        """Gather texts, shape (b, L, ...), whose L may differ between processes."""
+        if self.size == 1:
+            return [x]
+        import torch
+
+        longest = torch.tensor(x.shape[1], device=x.device)
+        torch.distributed.all_reduce(longest, torch.distributed.ReduceOp.MAX)
+        padding = [0, 0] * (x.ndim - 2) + [0, int(longest) - x.shape[1]]
+        if x.dtype == torch.bool:
+            # Communication does not support bool.
+            padded = torch.nn.functional.pad(x.to(torch.uint8), padding)
+            found = [torch.empty_like(padded) for _ in range(self.size)]
+            torch.distributed.all_gather(found, padded)
+            return [found[rank].bool() for rank in self.order]
+        return self.gather(torch.nn.functional.pad(x, padding))
+
+    def average_gradients(self, parameters: list[Any]) -> None:
+        """Set the gradient of every parameter to the mean over processes."""
+        if self.size == 1:
+            return
+        import torch
+
+        for parameter in parameters:
+            # A parameter without a gradient has none in any process.
+            if parameter.grad is not None:
+                torch.distributed.all_reduce(parameter.grad)
+                parameter.grad /= self.size
+
+    def mean(self, value: float) -> float:
+        """Mean of a number over processes."""
+        if self.size == 1:
+            return value
+        return sum(self._told(value)) / self.size
+
+    def agree(self, value: float) -> float:
+        """Return the number of the first process."""
+        return value if self.size == 1 else self._told(value)[0]
+
+    def _told(self, value: float) -> list[float]:
+        import torch
+
+        found: list[Any] = [None] * self.size
+        torch.distributed.all_gather_object(found, value)
+        return found
 
 
 class Batch(NamedTuple):

@@ -1,1 +1,0 @@
-"""Similarity of sentences by their contexts, called Origin in the paper."""

@@ -1,1 +1,0 @@
-"""Training of a model of contexts, from its corpus to its networks."""

@@ -1,1 +1,0 @@
-"""The training loop: batches, steps, objectives, processes and checkpoints."""

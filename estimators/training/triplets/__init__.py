@@ -1,1 +1,0 @@
-"""Triplet networks over frozen token vectors: training data, networks and files."""
