@@ -376,7 +376,7 @@ def _descend(
         lambda point: smooth_objective(point, K),
         start,
         max_iter=_DESCENT_STEPS,
-        initial_step=first_step,
+        first_step=first_step,
     )
     P, k = result.point, curvatures(result.point, K)
     if not (k > 0).any():

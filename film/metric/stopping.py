@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class StopReason(Enum):
-    """Why rounds, batches or descent steps stopped; the value describes the outcome and remedy.
+    """Why rounds or batches stopped; the value describes the outcome and remedy.
 
     Examples
     --------
@@ -33,11 +33,6 @@ class StopReason(Enum):
         "converged: a pass over the batches lowered their mean loss by less than a third of tol; "
         "no action is needed"
     )
-    GRADIENT = "converged: the gradient on the manifold fell within gtol; no action is needed"
-    STILL = (
-        "converged: point and value stopped changing (xtol, ftol) before the gradient fell within "
-        "gtol; for a smaller gradient lower xtol and ftol, or work in float64"
-    )
     STALLED = (
         "not converged: too few of the descents from several starts agree within half of tol, and "
         "the lower bound is more than tol away; raise d, which leaves fewer local minima, or "
@@ -51,14 +46,6 @@ class StopReason(Enum):
     NO_DIRECTION = (
         "not converged: no direction brings similar points closer than dissimilar ones, so the "
         "first map was kept; check the triplets"
-    )
-    LINE_SEARCH = (
-        "not converged: no step along the gradient lowered the objective; check the gradient "
-        "against finite differences, or work in float64"
-    )
-    NOT_FINITE = (
-        "not converged: the objective became NaN or infinite along the step, and the last good "
-        "point was kept; check the scale of the data"
     )
     INTERRUPTED = (
         "not converged: interrupted from the keyboard, and the best map so far was kept; fit "

@@ -643,3 +643,10 @@ def test_the_objective_at_margin_0_is_in_units_of_the_map(solver):
     assert solution.active_shares.tolist() == [np.mean(z > 0)]
     larger = solve(anchors, 32 * pulls, moments, 2, **settings)
     assert larger.objective == pytest.approx(solution.objective, rel=ROUNDING[solver])
+
+
+def test_every_reason_says_what_happened_and_what_to_do():
+    for reason in StopReason:
+        happened, _, remedy = reason.value.partition(";")
+        assert happened.startswith("converged" if reason.converged else "not converged")
+        assert remedy.strip()
