@@ -6,8 +6,6 @@ from typing import Any, Literal
 
 import torch
 
-__all__ = ["Discriminator", "Interaction", "fit_loss", "fit_weights"]
-
 GAIN = 5.0
 """Initial logit that a neighbour adds to a sentence with the same words."""
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from film.corpus import connected_groups
-from film.metric.decomposition.products import threaded_product
+from film.metric.svd import threaded_product
 
 MAX_SIMILAR = 10
 """Maximum similar points per anchor, so that a cluster of m points costs m · MAX_SIMILAR."""

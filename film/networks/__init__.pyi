@@ -1,6 +1,6 @@
-from .cross_encoder import ScoringHead as ScoringHead
-from .token_masses import TokenMasses as TokenMasses
-from .triplet_network import AXES as AXES
-from .triplet_network import LEAST_LENGTH as LEAST_LENGTH
-from .triplet_network import READOUTS as READOUTS
-from .triplet_network import TokenConvolutions as TokenConvolutions
+from .layers import AXES as AXES
+from .layers import LEAST_LENGTH as LEAST_LENGTH
+from .layers import READOUTS as READOUTS
+from .layers import ScoringHead as ScoringHead
+from .layers import TokenConvolutions as TokenConvolutions
+from .layers import TokenMasses as TokenMasses

@@ -1,12 +1,12 @@
 from .allpairs import allpairs_similarity as allpairs_similarity
-from .gradient_cache import cached_backward as cached_backward
+from .losses import cached_backward as cached_backward
 from .losses import contrastive_loss as contrastive_loss
 from .losses import entailment_loss as entailment_loss
 from .losses import l2_loss as l2_loss
 from .losses import n_pair_loss as n_pair_loss
 from .losses import pairwise_logistic_loss as pairwise_logistic_loss
 from .losses import triplet_loss as triplet_loss
-from .pooling import weighted_mean as weighted_mean
+from .losses import weighted_mean as weighted_mean
+from .rowpairs import Trainable as Trainable
 from .rowpairs import rowpairs_similarity as rowpairs_similarity
-from .text_batches import Trainable as Trainable
-from .text_batches import unit_rows as unit_rows
+from .rowpairs import unit_rows as unit_rows

@@ -6,7 +6,7 @@ import math
 from functools import cache
 from typing import Any
 
-from film.training.text_batches import (
+from film.training.rowpairs import (
     Operand,
     Side,
     Trainable,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from film.training.text_batches import Operand, place_type
+from film.training.rowpairs import Operand, place_type
 
 TOKENS = 128
 """Tokens per side in a block of the product; a power of 2."""

@@ -7,9 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from estimators import FILM, MiniBatchFILM, Triplets
 from film.metric.contributions import largest_contributions
-from film.metric.decomposition.products import threaded_product
-from film.metric.decomposition.svd import project, truncated_svd
-from film.metric.out_of_core.minibatch import batch_step
+from film.metric.minibatch import batch_step
+from film.metric.svd import project, threaded_product, truncated_svd
 
 SOLVERS = ["eigen", "cayley"]
 

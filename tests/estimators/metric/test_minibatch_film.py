@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 import estimators.metric.minibatch_film as minibatch_film
 from estimators import MiniBatchFILM
 from estimators.metric.triplet_metric import in_rounded_units
-from film.metric.out_of_core.minibatch import initial_components
+from film.metric.minibatch import initial_components
 from film.metric.triplets import ordered_share
 from tests.estimators.metric.groups import groups, mined, quiet, small
 

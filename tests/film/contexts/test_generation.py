@@ -7,13 +7,16 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 
-from film.contexts.generation import (  # noqa: E402
+from film.contexts.generators import (  # noqa: E402  # noqa: E402
+    CENTRE,
+    LEFT,
+    RIGHT,
+    Generator,
+    Size,
     encode_contexts,
     generation_terms,
     unigram_log_likelihood,
 )
-from film.contexts.generators import CENTRE, LEFT, RIGHT, Generator  # noqa: E402
-from film.contexts.seq2seq import Size  # noqa: E402
 
 MINI = Size(width=8, heads=2, encoder_layers=1, decoder_layers=2, inner=12)
 
@@ -35,7 +38,7 @@ def sentences(n, seed, longest=7):
 @pytest.mark.parametrize("at_once", [3, 64])
 @torch.no_grad()
 def test_terms_are_those_of_one_sentence_in_one_context(at_once, monkeypatch):
-    monkeypatch.setattr("film.contexts.generation.CONTEXTS_AT_ONCE", at_once)
+    monkeypatch.setattr("film.contexts.generators.CONTEXTS_AT_ONCE", at_once)
     model = made()
     centres, lefts, rights = sentences(3, 0), sentences(8, 1), sentences(8, 2, longest=5)
     found = generation_terms(model, centres, encode_contexts(model, lefts, rights))

@@ -6,13 +6,14 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 
-from film.contexts.generators import (  # noqa: E402
+from film.contexts.generators import (  # noqa: E402  # noqa: E402
     CENTRE,
     LEFT,
     RIGHT,
     Generator,
+    Size,
+    TiedEmbedding,
 )
-from film.contexts.seq2seq import Size, TiedEmbedding  # noqa: E402
 from film.contexts.vocabulary import END  # noqa: E402
 
 MINI = Size(width=8, heads=2, encoder_layers=2, decoder_layers=2, inner=12)
@@ -198,7 +199,7 @@ def looped_probabilities(table, state, group):
 @pytest.mark.parametrize("group", [2, 3])
 @torch.no_grad()
 def test_probabilities_in_two_steps_are_those_of_the_definition(n_frequent, group, monkeypatch):
-    monkeypatch.setattr("film.contexts.seq2seq.GROUP", group)
+    monkeypatch.setattr("film.contexts.generators.GROUP", group)
     torch.manual_seed(0)
     table = TiedEmbedding(7, 4, n_frequent, COUNTS).double()
     torch.nn.init.normal_(table.bias)
@@ -215,7 +216,7 @@ def test_probabilities_in_two_steps_are_those_of_the_definition(n_frequent, grou
 @pytest.mark.parametrize("n_frequent", [None, 1, 3])
 @torch.no_grad()
 def test_counts_are_where_probabilities_start_from(n_frequent, monkeypatch):
-    monkeypatch.setattr("film.contexts.seq2seq.GROUP", 2)
+    monkeypatch.setattr("film.contexts.generators.GROUP", 2)
     table = TiedEmbedding(7, 4, n_frequent, COUNTS)
     if n_frequent is not None:
         torch.nn.init.zeros_(table.groups.weight)
@@ -226,7 +227,7 @@ def test_counts_are_where_probabilities_start_from(n_frequent, monkeypatch):
 
 @torch.no_grad()
 def test_the_order_of_frequency_is_kept_with_the_weights(monkeypatch):
-    monkeypatch.setattr("film.contexts.seq2seq.GROUP", 2)
+    monkeypatch.setattr("film.contexts.generators.GROUP", 2)
     counts = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5]
     model = made(n_frequent=4, counts=counts)
     other = Generator(11, MINI, max_length=9, n_frequent=4).double().eval()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from film.contexts import word_vectors
-from film.contexts.corpus.token_vectors import cooccurrences
+from film.contexts.sentence_vectors import cooccurrences
 
 
 def corpus(seed: int = 0, n_words: int = 12) -> tuple[np.ndarray, np.ndarray]:

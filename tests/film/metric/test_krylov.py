@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import film.metric.decomposition.gram as gram_module
+import film.metric.svd as gram_module
 from film.metric import truncated_svd
-from film.metric.decomposition.gram import feature_gram
-from film.metric.decomposition.krylov import block_width, leading_eigenpairs, orthonormalise
-from film.metric.decomposition.products import balanced_edges, row_slice
+from film.metric.svd import (
+    balanced_edges,
+    block_width,
+    feature_gram,
+    leading_eigenpairs,
+    orthonormalise,
+    row_slice,
+)
 
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

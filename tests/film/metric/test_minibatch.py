@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from film.metric.decomposition.svd import project
+from film.metric.minibatch import batch_step, initial_components, retract_step
 from film.metric.objective import smooth_objective
-from film.metric.out_of_core.minibatch import batch_step, initial_components, retract_step
 from film.metric.stiefel import random_point, tangent_gradient
+from film.metric.svd import project
 from film.metric.triplets import ordered_share, triplets_from_labels
 from tests.film.metric.manifold import on_manifold
 

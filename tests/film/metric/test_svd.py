@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import film.metric.decomposition.products as products
-import film.metric.decomposition.svd as svd
+import film.metric.svd as products
+import film.metric.svd as svd
 from film.metric import project, symmetric_root, truncated_svd
-from film.metric.decomposition.products import threaded_product
+from film.metric.svd import threaded_product
 
 # (n, D, rank): tall and wide by block Krylov, then the two that take the dense SVD.
 ITERATED = [(300, 90, 12), (90, 300, 12)]

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 
-from film.networks.cross_encoder import ScoringHead  # noqa: E402
+from film.networks.layers import ScoringHead  # noqa: E402
 
 
 def test_a_score_is_its_definition():

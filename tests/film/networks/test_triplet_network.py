@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 
-from film.networks.triplet_network import TokenConvolutions  # noqa: E402
+from film.networks.layers import TokenConvolutions  # noqa: E402
 
 LENGTHS = [1, 2, 3, 5, 8, 9, 13]
 KINDS = [

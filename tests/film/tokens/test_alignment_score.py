@@ -2,8 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from film.tokens.alignment_score import link_weights, score_alignments
-from film.tokens.alignments import AlignedPair, Alignment, align_chunks
+from film.tokens.chunks import AlignedPair, Alignment, align_chunks, link_weights, score_alignments
 
 WORDS1 = ("the", "black", "cat", "sat", ".")
 WORDS2 = ("a", "cat", "was", "sitting", "down", ".")

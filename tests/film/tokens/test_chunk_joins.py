@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from film.tokens.chunk_joins import joined_chunks
-from film.tokens.chunks import chunk_cosines, mutual_maxima, with_neighbours
+from film.tokens.chunks import chunk_cosines, joined_chunks, mutual_maxima, with_neighbours
 
 
 def random_chunks(rng, n_tokens):

@@ -7,7 +7,7 @@ import pytest
 
 from film.tokens.transport import transport_plan
 from film.training import allpairs as module
-from film.training.text_batches import TRAINABLE
+from film.training.rowpairs import TRAINABLE
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 from tests.film.training.gradients import gradients  # noqa: E402

@@ -2,7 +2,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 
-from film.training.gradient_cache import cached_backward  # noqa: E402
+from film.training.losses import cached_backward  # noqa: E402
 
 
 def network(dropout):

@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 
-from film.training.pooling import weighted_mean  # noqa: E402
+from film.training.losses import weighted_mean  # noqa: E402
 
 LENGTHS = (3, 1, 5)
 

@@ -5,8 +5,7 @@ from film.tokens.transport import transport_plan
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 
 from film.training.allpairs import allpairs_similarity  # noqa: E402
-from film.training.rowpairs import rowpairs_similarity  # noqa: E402
-from film.training.text_batches import TRAINABLE  # noqa: E402
+from film.training.rowpairs import TRAINABLE, rowpairs_similarity  # noqa: E402
 
 KINDS = [pytest.param(kind, id=kind) for kind in TRAINABLE]
 

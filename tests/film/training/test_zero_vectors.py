@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from film.training.text_batches import TRAINABLE
+from film.training.rowpairs import TRAINABLE
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 

@@ -1,8 +1,4 @@
-"""FILM on row blocks on disk, from two sums over the blocks.
-
-V of the whole corpus is never formed. The decomposition comes from XᵀX = Σ X_bᵀX_b; the
-coordinates of anchors and their pulls are linear in the rows and come from S X = Σ S_b X_b.
-"""
+"""FILM on row blocks on disk, from two sums over the blocks."""
 
 from __future__ import annotations
 
@@ -14,9 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from film.corpus import RowBlocks, sum_blocks
-from film.metric.decomposition.gram import summed_gram
-from film.metric.decomposition.products import threaded_product
-from film.metric.decomposition.svd import gram_svd, whole_gram_svd
+from film.metric.svd import gram_svd, summed_gram, threaded_product, whole_gram_svd
 from film.metric.triplets import anchor_weights
 
 Progress = Callable[[str], None] | None

@@ -1,4 +1,4 @@
-"""Convolutional network that pools frozen token vectors into text vectors."""
+"""Networks over token vectors, and what is learned beside them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,103 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
+import numpy as np
 import torch
 
-__all__ = ["AXES", "LEAST_LENGTH", "READOUTS", "TokenConvolutions"]
+
+class ScoringHead(torch.nn.Module):
+    """Score a pair of texts from the [CLS] vector of "[CLS] s1 [SEP] s2 [SEP]".
+
+    ``v · tanh(W x + b) + c``, as BERT classifies sentence pairs (Devlin et al., 2019) and as
+    Section 5.6 of "Sentence Similarity Based on Contexts" (Sun et al., 2022) scores them.
+
+    Parameters
+    ----------
+    width : int
+        Width h of x.
+    dropout : float, default=0.1
+        Dropout rate of ``tanh(W x + b)``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.networks import ScoringHead
+    >>> ScoringHead(4).eval()(torch.zeros(2, 4)).shape
+    torch.Size([2])
+    """
+
+    def __init__(self, width: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.dense = torch.nn.Linear(width, width)
+        self.dropout = torch.nn.Dropout(dropout)
+        self.score = torch.nn.Linear(width, 1)
+
+    def forward(self, first: Any) -> Any:
+        """Score pairs.
+
+        Parameters
+        ----------
+        first : tensor of float, shape (n, h)
+            First token vector of each pair, in any precision.
+
+        Returns
+        -------
+        scores : tensor, shape (n,)
+            Unbounded scores: the log-odds of a label, or a similarity.
+        """
+        # A trained token map returns half precision under autocast.
+        first = first.to(self.dense.weight.dtype)
+        return self.score(self.dropout(torch.tanh(self.dense(first))))[:, 0]
+
+
+class TokenMasses(torch.nn.Module):
+    """One positive weight per vocabulary entry, ``softplus(θ)``, initially 1.
+
+    Wang and Yu, "Going beyond sentence embeddings: a token-level matching algorithm" (2023), learn
+    weights of any sign with SimCSE. Only entries that occur in a batch get a gradient, so an entry
+    that never occurs keeps its weight of 1.
+
+    Parameters
+    ----------
+    n_entries : int
+        Size of the vocabulary.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.networks import TokenMasses
+    >>> masses = TokenMasses(3)
+    >>> masses(torch.tensor([[0, 2]])).shape, masses.table().tolist()
+    (torch.Size([1, 2]), [1.0, 1.0, 1.0])
+    """
+
+    def __init__(self, n_entries: int) -> None:
+        super().__init__()
+        # softplus of this is 1.
+        self.start = math.log(math.expm1(1.0))
+        self.theta = torch.nn.Parameter(torch.full((n_entries,), self.start))
+
+    def forward(self, ids: Any) -> Any:
+        """Return the weights of tokens.
+
+        Parameters
+        ----------
+        ids : tensor of int64, any shape
+            Vocabulary entries.
+
+        Returns
+        -------
+        weights : tensor of float32, the same shape
+            Positive weights.
+        """
+        return torch.nn.functional.softplus(self.theta[ids])
+
+    def table(self) -> np.ndarray:
+        """Return the weights of all entries, shape (n_entries,), float64; untrained ones are 1."""
+        theta = self.theta.detach().double().cpu().numpy()
+        began = theta == np.float32(self.start)
+        return np.where(began, 1.0, np.logaddexp(0.0, theta))
+
 
 Axes = Literal["both", "length"]
 AXES: tuple[Axes, ...] = get_args(Axes)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from film.metric.decomposition.products import Matrix
-from film.metric.decomposition.svd import truncated_svd
 from film.metric.objective import (
     curvatures,
     hinge_arguments,
@@ -18,6 +16,7 @@ from film.metric.objective import (
     smooth_objective,
 )
 from film.metric.stiefel import polar_retraction, tangent_gradient
+from film.metric.svd import Matrix, truncated_svd
 from film.metric.triplets import anchor_sums
 
 

@@ -1,1 +1,0 @@
-"""Documents as rows of sentences: reading, splitting, and a corpus on disk."""

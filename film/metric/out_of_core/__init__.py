@@ -1,1 +1,0 @@
-"""FILM for data larger than memory: sums over row blocks, or a stream of batches."""
