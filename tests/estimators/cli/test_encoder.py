@@ -5,7 +5,7 @@ import pytest
 
 from estimators import DuplicateFinder, fast_duplicates, load_model
 from estimators.encoders import AnyEncoder
-from estimators.encoders import resolve as _resolve
+from estimators.encoders import any_encoder as _resolve
 from tests.estimators.cli.commands import refused, run, write_csv
 
 pytest.importorskip("tokenizers")

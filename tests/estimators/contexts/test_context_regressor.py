@@ -2,7 +2,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from estimators.contexts.similarity import pair_terms as streaming
 from scipy.linalg import sqrtm
 from scipy.stats import spearmanr
 from sklearn.base import clone
@@ -17,6 +16,7 @@ from estimators.contexts import (
     harvest,
     read_harvest,
 )
+from estimators.contexts import context_regressor as streaming
 from film.contexts import make_corpus
 from tests.estimators.contexts.stand_in import N_CONTEXTS, WORDS, Corpus, StandIn
 from tests.estimators.tiny_documents import tiny_documents

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from estimators.contexts import harvest, read_harvest
-from estimators.contexts.harvesting import harvester
+from estimators.contexts import harvesting as harvester
 from film.datasets import make_question_pairs
 from film.text import text_hash
 

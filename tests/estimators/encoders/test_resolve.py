@@ -4,7 +4,8 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from estimators import AnyEncoder
-from estimators.encoders import resolve, resolve_encoder
+from estimators.encoders import any_encoder as resolve
+from estimators.encoders import resolve_encoder
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import linregress, spearmanr
 
 from estimators import RCMDRegressor, TokenMatchingRegressor
-from estimators.tokens import blocks
+from estimators.tokens import token_regressor as blocks
 from estimators.tokens.token_regressor import TokenRegressor
 from estimators.training import targets
 from estimators.training.targets import fitted_line, rows_of_line

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array, csr_array, csr_matrix
 
-from film.contexts import nearest_rows, retrieval
+from film.contexts import context_sets, largest_first, nearest_rows
 
 
 def brute_force(queries, points, n):
@@ -13,7 +13,7 @@ def brute_force(queries, points, n):
 @pytest.mark.parametrize("n", [1, 7, 40, 99])
 @pytest.mark.parametrize("form", [csr_array, csr_matrix, csc_array])
 def test_nearest_rows_are_those_of_a_full_sort(n, form, monkeypatch):
-    monkeypatch.setattr(retrieval, "_BLOCK_CELLS", 40 * n % 90)
+    monkeypatch.setattr(context_sets, "_BLOCK_CELLS", 40 * n % 90)
     rng = np.random.default_rng(n)
     # Small integers make many ties, and products that are the same in any order of summation.
     queries = rng.integers(0, 3, size=(5, 30)) * (rng.random((5, 30)) < 0.2)
@@ -28,4 +28,4 @@ def test_nearest_rows_are_those_of_a_full_sort(n, form, monkeypatch):
 def test_the_largest_come_first_and_ties_by_place(n):
     values = np.random.default_rng(0).integers(0, 5, 20)
     expected = sorted(range(20), key=lambda k: (-values[k], k))[: max(n, 0)]
-    assert retrieval.largest_first(values, n).tolist() == expected
+    assert largest_first(values, n).tolist() == expected
