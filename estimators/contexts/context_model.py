@@ -40,6 +40,7 @@ from estimators.inputs import (
     check_texts,
     check_verbose,
     cloned,
+    numbered_texts,
     progress_bar,
     tags_of_texts,
 )
@@ -543,7 +544,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
             If a text is missing.
         """
         weights = self._weights(self._space())
-        different, codes = _unique(check_texts(texts, encodable=True))
+        different, codes = numbered_texts(check_texts(texts, encodable=True))
         return combine_terms(self.terms(different, self.contexts_), weights)[codes]
 
     def contexts_of(
@@ -580,7 +581,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
             ``contexts_``.
         """
         space = self._space()
-        different, codes = _unique(check_texts(texts, encodable=True))
+        different, codes = numbered_texts(check_texts(texts, encodable=True))
         size = check_integer("n_contexts", self.n_contexts if n_contexts is None else n_contexts, 1)
         check_choice("strategy", strategy, STRATEGIES)
         sentences, own = space.read(different), space.own_places(different)
@@ -640,7 +641,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
         space = self._space()
         texts = check_texts(texts, encodable=True)
         rows = _checked_contexts(contexts, len(texts))
-        different, codes = _unique(texts)
+        different, codes = numbered_texts(texts)
         sentences = space.read(different).take(codes)
         found = space.terms(sentences, rows, generates=bool(self._weights(space)[1:].any()))
         same = len({len(each) for each in rows}) == 1
@@ -665,7 +666,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
             If a text is missing.
         """
         space = self._space()
-        different, codes = _unique(check_texts(texts, encodable=True))
+        different, codes = numbered_texts(check_texts(texts, encodable=True))
         return space.log_fit(space.read(different), self.contexts_).mean(axis=1)[codes]
 
     def reference_terms(self, contexts: Any) -> np.ndarray:
@@ -967,13 +968,6 @@ def _is_corpus(documents: Any) -> bool:
 
 def _first_of(places: np.ndarray, size: int) -> np.ndarray:
     return places[:size]
-
-
-def _unique(texts: list[str]) -> tuple[list[str], np.ndarray]:
-    """Return the different texts in order, and the position of each text among them."""
-    numbers: dict[str, int] = {}
-    codes = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.intp)
-    return list(numbers), codes
 
 
 def _checked_contexts(contexts: Any, n: int) -> list[np.ndarray]:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -28,7 +27,7 @@ from estimators.inputs import (
 )
 from estimators.inspection import ContextExplanation
 from estimators.persistence import savable
-from estimators.training import retired, units_of
+from estimators.training import check_judged, rank_correlation, retired, units_of
 from film.contexts import combine_terms, context_shares, whiten_scores
 
 BLOCK = 64
@@ -409,12 +408,8 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "context_model_")
         if sample_weight is not None:
             raise ValueError("sample_weight has no meaning for a rank correlation; leave it out")
-        pairs = check_pairs(pairs, encodable=True)
-        if y is None:
-            raise ValueError("y of pairs is None; give one value per pair")
-        targets = check_pair_scores(y, len(pairs))
-        found: Any = spearmanr(self.predict(pairs), targets)
-        return float(found.statistic)
+        rows, targets = check_judged("pairs", pairs, y, "regression")
+        return rank_correlation(self.predict(rows), targets)
 
     def explain(self, pairs: Any, *, keep: int = KEPT_CONTEXTS) -> list[ContextExplanation]:
         """Return the contribution of each context to the similarity, and the scores behind it.
@@ -449,9 +444,7 @@ class ContextRegressor(RegressorMixin, BaseEstimator):
         return twin
 
     def __sklearn_tags__(self) -> Any:
-        tags = tags_of_texts(super().__sklearn_tags__())
-        tags.target_tags.required = False
-        return tags
+        return tags_of_texts(super().__sklearn_tags__(), needs_y=False)
 
     def _similarities(
         self,

@@ -15,14 +15,13 @@ from estimators.persistence import savable
 from estimators.tokens import TokenRegressor, check_tokens, coded_blocks
 from estimators.training import (
     OBJECTIVES,
-    Fitted,
     as_cosines,
     check_eval_set,
     check_range,
     check_rows,
     check_targets,
     check_training_parameters,
-    labels_in_order,
+    finished,
     load,
     push_to_hub,
     read_regressor,
@@ -192,7 +191,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
             encoder.set_params(dtype="float32", cache=None)
         encoder.fit(rows[0])
         # Results of a failing fit must not mix with those of an earlier fit.
-        losses, scores = [], []
+        run = None
         if self.epochs:
             check_tokens(encoder, rows, special_tokens=True)
             run = train(
@@ -205,13 +204,10 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
                 evaluate=None if held is None else lambda: self._judged(encoder, None, *held),
                 with_head=False,
             )
-            losses, scores = run.losses, [(score.step, score.score) for score in run.scores]
             encoder.set_transformer(run.transformer).set_params(dtype=self.dtype, cache=self.cache)
         shown, fit_line = units_of(self.objective, (rows, targets), held)
         line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, None, shown))
-        classes = labels_in_order(y, self.objective)
-        fitted = Fitted(*line, classes, losses, scores)
-        return set_fitted(self, fitted, encoder_=encoder, token_weights_=None)
+        return finished(self, y, line, run, encoder_=encoder, token_weights_=None)
 
     def transform(self, texts: Any) -> np.ndarray:
         """Encode texts as one vector each, whose cosines are similarities.

@@ -27,3 +27,4 @@ from .transformer import Transformer as Transformer
 from .transformer import check_device as check_device
 from .transformer import check_lengths as check_lengths
 from .transformer import quiet as quiet
+from .transformer import read_arrays as read_arrays

@@ -23,6 +23,7 @@ from estimators.inputs import (
     check_integer,
     check_texts,
     check_verbose,
+    numbered_texts,
     tags_of_texts,
 )
 from estimators.persistence import savable
@@ -140,9 +141,7 @@ class FrozenEncoder(TransformerMixin, BaseEstimator):
         """
         from tqdm.auto import tqdm
 
-        numbers: dict[str, int] = {}
-        codes = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.intp)
-        unique = list(numbers)
+        unique, codes = numbered_texts(texts)
         tokens = transformer.tokenize(unique, self.max_length)
         if warns:
             n_cut = int(tokens.is_cut[codes].sum())

@@ -59,24 +59,29 @@ def check_device(torch: Any, device: Any) -> str:
     return "cpu" if place.type == "cpu" else str(place)
 
 
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Read a safetensors file as float32; raise an error if it is damaged."""
+    from safetensors.numpy import load_file
+
+    try:
+        return {name: value.astype(np.float32) for name, value in load_file(path).items()}
+    except MemoryError:
+        raise
+    except Exception as error:  # from safetensors, the file system, or dtypes unknown to numpy
+        raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
+
+
 def read_head(path: Path, width: int) -> dict[str, np.ndarray]:
     """Read the weights of a linear layer; raise an error if they are damaged or do not fit.
 
     The layer is a head of this package, or a layer of sentence-transformers.
     """
-    from safetensors.numpy import load_file
-
-    try:
-        found = {name.removeprefix("linear."): value for name, value in load_file(path).items()}
-        shapes = {name: value.shape for name, value in found.items()}
-    except MemoryError:
-        raise
-    except Exception as error:  # from safetensors, the file system, or dtypes unknown to numpy
-        raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
+    found = {name.removeprefix("linear."): value for name, value in read_arrays(path).items()}
+    shapes = {name: value.shape for name, value in found.items()}
     n_out = len(found["bias"]) if shapes.get("bias") else 0
     if not n_out or shapes != {"weight": (n_out, width), "bias": (n_out,)}:
         raise ValueError(f"{path} is not a layer of width {width}, but {shapes}; save it again")
-    return {name: value.astype(np.float32) for name, value in found.items()}
+    return found
 
 
 def read_model(folder: Path, dtype: Any) -> tuple[Any, Any]:
@@ -381,17 +386,7 @@ class Transformer:
 
         The texts must be encodable as UTF-8.
         """
-        columns: dict[str, list[np.ndarray]] = {"ids": [], "spans": [], "is_special": []}
-        lengths, is_cut = [], []
-        for encoding in self._encodings(max_length, texts):
-            lengths.append(len(encoding.ids))
-            is_cut.append(bool(encoding.overflowing))
-            columns["ids"].append(np.array(encoding.ids, dtype=np.int64))
-            columns["spans"].append(np.array(encoding.offsets, dtype=np.int64).reshape(-1, 2))
-            columns["is_special"].append(np.array(encoding.special_tokens_mask, dtype=bool))
-        joined = {name: np.concatenate(parts) for name, parts in columns.items()}
-        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        return Tokens(starts=starts, is_cut=np.array(is_cut, dtype=bool), **joined)
+        return self._tokens(max_length, texts)
 
     def tokenize_pairs(self, first: list[str], second: list[str], max_length: int) -> Tokens:
         """Split pairs of texts into one token sequence each, joined by the model's tokenizer.
@@ -399,22 +394,29 @@ class Transformer:
         If a pair exceeds ``max_length`` tokens, its longer text is truncated. Character spans are
         left out, because they would refer to two texts.
         """
-        columns: dict[str, list[np.ndarray]] = {"ids": [], "is_special": [], "types": []}
-        lengths, is_cut = [], []
-        for encoding in self._encodings(max_length, first, second):
-            lengths.append(len(encoding.ids))
+        return self._tokens(max_length, first, second)
+
+    def _tokens(self, max_length: int, *sides: list[str]) -> Tokens:
+        is_pair = len(sides) > 1
+        # Training holds both orders of all pairs, which spans and wide ids would make much larger.
+        kinds = {"ids": np.int32 if is_pair else np.int64, "special_tokens_mask": bool}
+        kinds |= {"type_ids": np.int8} if is_pair else {"offsets": np.int64}
+        columns: dict[str, list[np.ndarray]] = {name: [] for name in kinds}
+        is_cut = []
+        for encoding in self._encodings(max_length, *sides):
             is_cut.append(bool(encoding.overflowing))
-            columns["ids"].append(np.array(encoding.ids, dtype=np.int32))
-            columns["is_special"].append(np.array(encoding.special_tokens_mask, dtype=bool))
-            columns["types"].append(np.array(encoding.type_ids, dtype=np.int8))
+            for name, kind in kinds.items():
+                columns[name].append(np.array(getattr(encoding, name), dtype=kind).ravel())
+        lengths = [len(ids) for ids in columns["ids"]]
         joined: dict[str, Any] = {name: np.concatenate(parts) for name, parts in columns.items()}
-        if "token_type_ids" not in self.tokenizer.model_input_names:
-            joined["types"] = None
+        reads_types = "token_type_ids" in self.tokenizer.model_input_names
         return Tokens(
             starts=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]),
-            spans=np.zeros((0, 2), dtype=np.int64),
+            ids=joined["ids"],
+            spans=joined.get("offsets", np.zeros(0, dtype=np.int64)).reshape(-1, 2),
+            is_special=joined["special_tokens_mask"],
             is_cut=np.array(is_cut, dtype=bool),
-            **joined,
+            types=joined.get("type_ids") if reads_types else None,
         )
 
     def _encodings(self, max_length: int, *sides: list[str]) -> Iterator[Any]:

@@ -54,6 +54,7 @@ from .texts import as_texts as as_texts
 from .texts import check_texts as check_texts
 from .texts import distinct_texts as distinct_texts
 from .texts import fingerprints as fingerprints
+from .texts import numbered_texts as numbered_texts
 from .texts import place_pairs as place_pairs
 from .texts import tags_of_texts as tags_of_texts
 from .triplets import Triplets as Triplets

@@ -71,6 +71,13 @@ def distinct_texts(pairs: np.ndarray) -> tuple[list[str], np.ndarray]:
     return texts, codes.reshape(pairs.shape)
 
 
+def numbered_texts(texts: list[str]) -> tuple[list[str], np.ndarray]:
+    """Return the different texts, in the order of their first places, and each text's number."""
+    numbers: dict[str, int] = {}
+    codes = np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.intp)
+    return list(numbers), codes
+
+
 def check_texts(texts: Any, name: str = "texts", *, encodable: bool = False) -> list[str]:
     """Return the texts of an iterable, or of a frame with one column, as a non-empty list.
 
@@ -151,11 +158,16 @@ def place_pairs(known: list[str], pairs: np.ndarray) -> tuple[list[str], np.ndar
     return [spelt[row] for row in is_new], codes
 
 
-def tags_of_texts(tags: Any) -> Any:
-    """Declare text input, and two classes for a classifier, in an estimator's tags."""
+def tags_of_texts(tags: Any, *, needs_y: bool | None = None) -> Any:
+    """Declare text input, and two classes for a classifier, in an estimator's tags.
+
+    ``needs_y`` says whether `fit` needs y; None leaves it as it is.
+    """
     tags.input_tags.two_d_array, tags.input_tags.string = False, True
     if tags.classifier_tags is not None:
         tags.classifier_tags.multi_class = False
+    if needs_y is not None:
+        tags.target_tags.required = needs_y
     return tags
 
 

@@ -235,9 +235,7 @@ class TokenFILM(BaseEstimator):
         return encoder.set_transformer(model)
 
     def __sklearn_tags__(self) -> Any:
-        tags = tags_of_texts(super().__sklearn_tags__())
-        tags.target_tags.required = True
-        return tags
+        return tags_of_texts(super().__sklearn_tags__(), needs_y=True)
 
     def _checked(self) -> tuple[TokenEncoder, FILM, np.random.Generator]:
         encoder = TokenEncoder() if self.encoder is None else cloned("encoder", self.encoder)

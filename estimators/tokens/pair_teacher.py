@@ -213,9 +213,7 @@ class PairTeacher(BaseEstimator):
         return self
 
     def __sklearn_tags__(self) -> Any:
-        tags = tags_of_texts(super().__sklearn_tags__())
-        tags.target_tags.required = True
-        return tags
+        return tags_of_texts(super().__sklearn_tags__(), needs_y=True)
 
     def _checked(self) -> tuple[Any, Any]:
         """Return unfitted copies of estimator and embedder, or raise if a parameter is wrong."""

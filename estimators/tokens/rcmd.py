@@ -19,12 +19,11 @@ from estimators.persistence import savable
 from estimators.tokens.token_regressor import TokenRegressor, check_tokens, vocabulary_table
 from estimators.tokens.token_weights import WEIGHTS, training_weights
 from estimators.training import (
-    Fitted,
     check_eval_set,
     check_rows,
     check_targets,
     check_training_parameters,
-    labels_in_order,
+    finished,
     load,
     push_to_hub,
     read_regressor,
@@ -345,7 +344,7 @@ class RCMDRegressor(TokenRegressor):
         self._check_encoder(encoder)
         table = None if learns_weights(self) else vocabulary_table(encoder, self.weights, rows)
         # Set attributes only at the end, so that a failed fit leaves the earlier fit consistent.
-        losses, scores = [], []
+        run = None
         if self.epochs:
             given = rows, targets
             if targets is not None and self.objective == "binary":
@@ -361,14 +360,11 @@ class RCMDRegressor(TokenRegressor):
                 self, encoder.loaded(), *given, weigh=weigh, masses=masses, eval_set=held,
                 evaluate=None if held is None else evaluate,
             )  # fmt: skip
-            losses, scores = run.losses, [(score.step, score.score) for score in run.scores]
             table = table if masses is None else masses.table()
             encoder.set_transformer(run.transformer).set_params(dtype=self.dtype, cache=self.cache)
         shown, fit_line = units_of(self.objective, (rows, targets), held)
         line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, table, shown))
-        classes = labels_in_order(y, self.objective)
-        fitted = Fitted(*line, classes, losses, scores)
-        return set_fitted(self, fitted, encoder_=encoder, token_weights_=table)
+        return finished(self, y, line, run, encoder_=encoder, token_weights_=table)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted model to a new folder as safetensors and JSON.

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,7 +31,7 @@ from estimators.tokens.token_weights import (
     vocabulary_weights,
     weights_of_tokens,
 )
-from estimators.training import check_judged
+from estimators.training import check_judged, rank_correlation
 from film.tokens import Ragged, chunk_cosines, joined_chunks, mutual_maxima, with_neighbours
 
 BLOCK = 8192
@@ -258,8 +257,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         rows, targets = check_judged("pairs", pairs, y, self.objective)
         if targets is None:
             return self._judged(self.encoder_, self.token_weights_, rows, None)
-        found: Any = spearmanr(self.predict(rows), targets)
-        return float(found.statistic)
+        return rank_correlation(self.predict(rows), targets)
 
     def unknown_shares(self, pairs: Any) -> np.ndarray:
         """Return the fraction of each text's tokens that the model does not know.
@@ -394,9 +392,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         return found
 
     def __sklearn_tags__(self) -> Any:
-        tags = tags_of_texts(super().__sklearn_tags__())
-        tags.target_tags.required = False
-        return tags
+        return tags_of_texts(super().__sklearn_tags__(), needs_y=False)
 
     def _fitted_encoder(self, rows: np.ndarray, y: Any) -> Any:
         """Return the encoder: the model, or a `TokenFILM` fitted on the rows."""
@@ -462,8 +458,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
         if targets is None:
             near = self._scores(encoder, table, rows[:, [0, 1]])
             return float(np.mean(near > self._scores(encoder, table, rows[:, [0, 2]])))
-        found: Any = spearmanr(self._scores(encoder, table, rows), targets)
-        return float(found.statistic)
+        return rank_correlation(self._scores(encoder, table, rows), targets)
 
     def _blocks(self, encoder: Any, table: Any, pairs: np.ndarray) -> Iterator[Block]:
         return encoded_blocks(

@@ -3,7 +3,7 @@ from .loop import train as train
 from .model_average import average_models as average_models
 from .objectives import OBJECTIVES as OBJECTIVES
 from .retirement import retired as retired
-from .saving import Fitted as Fitted
+from .saving import finished as finished
 from .saving import load as load
 from .saving import push_to_hub as push_to_hub
 from .saving import read_regressor as read_regressor
@@ -17,6 +17,6 @@ from .targets import check_judged as check_judged
 from .targets import check_range as check_range
 from .targets import check_rows as check_rows
 from .targets import check_targets as check_targets
-from .targets import labels_in_order as labels_in_order
+from .targets import rank_correlation as rank_correlation
 from .targets import units_of as units_of
 from .triplet_network import TripletNetwork as TripletNetwork

@@ -11,17 +11,22 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import spearmanr
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.encoders import PAIR_HEAD, TokenEncoder, Transformer, find_model
+from estimators.encoders import (
+    PAIR_HEAD,
+    TokenEncoder,
+    Transformer,
+    find_model,
+    read_arrays,
+)
 from estimators.inputs import check_pairs, check_verbose, tags_of_texts
 from estimators.persistence import savable
 from estimators.training.loop import train_pairs
 from estimators.training.retirement import retired
 from estimators.training.saving import (
-    Fitted,
+    finished,
     load,
     push_to_hub,
     read_regressor,
@@ -34,7 +39,7 @@ from estimators.training.targets import (
     check_judged,
     check_rows,
     check_targets,
-    labels_in_order,
+    rank_correlation,
     units_of,
 )
 
@@ -44,24 +49,17 @@ PAIRS_AT_ONCE = 8192
 
 def read_pair_head(path: Path, width: int) -> dict[str, np.ndarray]:
     """Read the weights of a `ScoringHead`; raise an error if they are damaged or do not fit."""
-    from safetensors.numpy import load_file
-
     expected = {
         "dense.weight": (width, width),
         "dense.bias": (width,),
         "score.weight": (1, width),
         "score.bias": (1,),
     }
-    try:
-        found = load_file(path)
-        shapes = {name: value.shape for name, value in found.items()}
-    except MemoryError:
-        raise
-    except Exception as error:  # from safetensors, the file system, or dtypes unknown to numpy
-        raise ValueError(f"{path} is damaged ({error}); fetch or save the model again") from error
+    found = read_arrays(path)
+    shapes = {name: value.shape for name, value in found.items()}
     if shapes != expected:
         raise ValueError(f"{path} does not score vectors of width {width}, but {shapes}")
-    return {name: value.astype(np.float32) for name, value in found.items()}
+    return found
 
 
 def load_with_head(
@@ -309,27 +307,24 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         if self.epochs:
             encoder.set_params(dtype="float32")
         head = load_with_head(encoder, rows[0], needs_head=not self.epochs)
-        losses, scores = [], []
+        run = None
         if self.epochs:
             transformer = encoder.loaded()
 
             def evaluate(head: Any) -> float:
                 assert held is not None
-                return _spearman(self._outputs(transformer, head, held[0])[0], held[1])
+                return rank_correlation(self._outputs(transformer, head, held[0])[0], held[1])
 
             run = train_pairs(
                 self, transformer, rows, np.asarray(targets), head=head, eval_set=held,
                 evaluate=None if held is None else evaluate,
             )  # fmt: skip
-            losses, scores = run.losses, [(score.step, score.score) for score in run.scores]
             encoder.set_transformer(run.transformer).set_params(dtype=self.dtype)
             head = head_arrays(run.objective.module)
         assert head is not None
         shown, fit_line = units_of(self.objective, (rows, targets), held)
         line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, head, shown))
-        classes = labels_in_order(y, self.objective)
-        fitted = Fitted(*line, classes, losses, scores)
-        return set_fitted(self, fitted, encoder_=encoder, head_=head)
+        return finished(self, y, line, run, encoder_=encoder, head_=head)
 
     def similarity(self, pairs: Any) -> np.ndarray:
         """Return the similarity of pairs, the mean over both orders.
@@ -397,7 +392,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         if sample_weight is not None:
             raise ValueError("sample_weight has no meaning for a rank correlation; leave it out")
         rows, targets = check_judged("pairs", pairs, y, self.objective)
-        return _spearman(self.predict(rows), targets)
+        return rank_correlation(self.predict(rows), targets)
 
     def explain(self, pairs: Any) -> list[Any]:
         """Explain similarities by leaving out words.
@@ -446,9 +441,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     push_to_hub = push_to_hub
 
     def __sklearn_tags__(self) -> Any:
-        tags = tags_of_texts(super().__sklearn_tags__())
-        tags.target_tags.required = False
-        return tags
+        return tags_of_texts(super().__sklearn_tags__(), needs_y=False)
 
     def _check_parameters(self) -> None:
         check_training_parameters(self, OBJECTIVES)
@@ -482,8 +475,3 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
                 stacklevel=3,
             )
         return scores
-
-
-def _spearman(scores: np.ndarray, y: Any) -> float:
-    found: Any = spearmanr(scores, y)
-    return float(found.statistic)

@@ -14,6 +14,7 @@ import numpy as np
 
 from estimators.encoders import find_model, write_folder
 from estimators.persistence import REGRESSOR, drop_parameters, now, versions
+from estimators.training.targets import labels_in_order
 
 FORMAT = 1
 Model = TypeVar("Model")
@@ -176,6 +177,28 @@ def load(cls: Any, path: str | os.PathLike[str], **params: Any) -> Any:
     """
     check_local_folder(path)
     return cls.from_pretrained(path, **params)
+
+
+def finished(model: Any, y: Any, line: tuple[float, float], run: Any, **learned: Any) -> Any:
+    """Set the fitted attributes together.
+
+    Parameters
+    ----------
+    model : estimator
+        Its fit ends.
+    y : array-like or None
+        As given to `fit`.
+    line : tuple of (slope, intercept)
+        From similarity to y.
+    run : Training or None
+        None if nothing was trained.
+    **learned
+        Further fitted attributes.
+    """
+    losses = [] if run is None else run.losses
+    scores = [] if run is None else [(score.step, score.score) for score in run.scores]
+    fitted = Fitted(*line, labels_in_order(y, model.objective), losses, scores)
+    return set_fitted(model, fitted, **learned)
 
 
 def set_fitted(model: Model, fitted: Fitted, **learned: Any) -> Model:

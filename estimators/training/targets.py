@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 
 from estimators.inputs import (
@@ -199,6 +200,12 @@ def rows_of_line(y: np.ndarray) -> np.ndarray:
         return np.arange(len(y))
     ranks = np.linspace(0, len(y) - 1, LINE_ROWS).round().astype(np.intp)
     return np.sort(np.argsort(y, kind="stable")[ranks])
+
+
+def rank_correlation(scores: np.ndarray, y: Any) -> float:
+    """Spearman's correlation."""
+    found: Any = spearmanr(scores, y)
+    return float(found.statistic)
 
 
 def fitted_line(similarity: np.ndarray, y: np.ndarray) -> tuple[float, float]:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from estimators.encoders import TokenEncoder, warn_of_cuts, warn_of_unknown
-from estimators.inputs import check_texts
+from estimators.inputs import check_texts, numbered_texts
 from film.tokens import Ragged
 
 TOKENS_PER_BATCH = 1024
@@ -195,7 +195,7 @@ def distinct_states(
     if isinstance(texts, Ragged):
         values, lengths = _kept(texts, length)
         return TokenStates(values.astype(np.float32, copy=False), lengths), np.arange(len(texts))
-    unique, numbers = _distinct(texts)
+    unique, numbers = numbered_texts(texts)
     encoder = _needed(encoder)
     # Tokenising is fast and gives the array size needed.
     n_tokens = encoder.loaded().tokenize(unique, encoder.max_length).starts[-1]
@@ -223,18 +223,12 @@ def vectors_of(
         blocks = (_kept(texts[start : start + TEXTS_AT_ONCE], length) for start in starts)
         numbers = np.arange(len(texts))
     else:
-        unique, numbers = _distinct(texts)
+        unique, numbers = numbered_texts(texts)
         blocks = _encoded(_needed(encoder), unique, length, verbose, stacklevel=6)
     found = []
     for block in blocks:
         found.append(network.vectors(TokenStates(*block)))
     return np.concatenate(found)[numbers]
-
-
-def _distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
-    known: dict[str, int] = {}
-    numbers = np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.intp)
-    return list(known), numbers
 
 
 def _encoded(
