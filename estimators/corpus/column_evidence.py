@@ -20,6 +20,7 @@ from film.compare import (
     comparable_cell,
     is_day_first,
     name_difference,
+    name_reason,
     number_agreement,
     parsed,
     role_of_names,
@@ -150,6 +151,22 @@ class ColumnEvidence:
                 elsewhere = words(first[row]), words(second[row])
                 found[row, number] = name_difference(*both[int(pair_of[row])], role, elsewhere)
         found[(found == "name") & born_alike[:, None]] = "alias"
+        return found
+
+    def reasons(self, first: Sequence[str], second: Sequence[str]) -> list[dict[str, str]]:
+        """Say for each pair, by column, how names and addresses differ that are not the same."""
+        found: list[dict[str, str]] = [{} for _ in first]
+        differences = self.differences(first, second)
+        for row, number in np.argwhere(differences != "").tolist():
+            both = first[row], second[row]
+            a, b = (
+                comparable_cell(record.split(CELL_END)[self._places[number]], "text")
+                for record in both
+            )
+            elsewhere = normalize_text(both[0]), normalize_text(both[1])
+            reason = name_reason(a, b, self._roles[number], elsewhere)
+            born = ", born on one day" if differences[row, number] == "alias" else ""
+            found[row][list(self.kinds)[number]] = reason + born
         return found
 
     def _pairs_of_cells(

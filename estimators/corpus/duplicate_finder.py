@@ -651,6 +651,9 @@ class DuplicateFinder(BaseEstimator):
             columns = both.transpose(0, 2, 1).tolist()
             cells = [dict(zip(self._columns, map(tuple, row), strict=True)) for row in columns]
         lines = describe_differences(*texts.T.tolist())
+        reasons: list[dict[str, str]] = [{}] * len(asked)
+        if scores.columns is not None:
+            reasons = scores.columns.reasons(*rows.records[asked].T.tolist())
         groups = [*EVIDENCE, *(f"column {name}" for name in self.kinds_)]
         return [
             ScoreExplanation(
@@ -662,9 +665,11 @@ class DuplicateFinder(BaseEstimator):
                 kind,
                 "" if kind == "copy" else line,
                 shown,
+                {f"column {name}": reason for name, reason in why.items()},
             )
-            for (text1, text2), score, kind, line, other, shown in zip(
-                texts.tolist(), values.tolist(), kinds.tolist(), lines, differ, cells, strict=True
+            for (text1, text2), score, kind, line, other, shown, why in zip(
+                *(texts.tolist(), values.tolist(), kinds.tolist(), lines, differ, cells, reasons),
+                strict=True,
             )
         ]
 

@@ -41,6 +41,8 @@ class ScoreExplanation:
         How the texts differ, and by which words; empty for copies.
     cells : dict of str to (str, str)
         Both cells of each column of records.
+    reasons : dict of str to str
+        For groups of columns, how names and addresses differ (`film.compare.name_reason`).
     """
 
     text1: str
@@ -51,6 +53,7 @@ class ScoreExplanation:
     kind: str
     difference: str
     cells: dict[str, tuple[str, str]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
 
     def without(self, group: str) -> float:
         """Return the score if a group of evidence added nothing.
@@ -72,7 +75,8 @@ class ScoreExplanation:
         for group, effect in sorted(self.effects.items(), key=lambda item: -abs(item[1])):
             if abs(effect) >= _SHOWN:
                 less = f" (without it: {self.without(group):.2f})" if effect <= _LOWERED else ""
-                lines.append(f"{effect:+.2f} {group}{less}")
+                why = f", {self.reasons[group]}" if group in self.reasons else ""
+                lines.append(f"{effect:+.2f} {group}{why}{less}")
         return lines
 
     def to_dict(self) -> dict[str, Any]:

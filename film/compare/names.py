@@ -9,7 +9,14 @@ from collections.abc import Iterable, Sequence
 
 from rapidfuzz.distance import OSA
 
-__all__ = ["GIVEN_NAMES", "are_names", "name_difference", "role_of_names", "with_usual_words"]
+__all__ = [
+    "GIVEN_NAMES",
+    "are_names",
+    "name_difference",
+    "name_reason",
+    "role_of_names",
+    "with_usual_words",
+]
 
 _CACHED = 2**16
 
@@ -81,6 +88,13 @@ lane ln/drive dr doctor doktor/court ct/square sq/place pl platz plaza/highway h
 terrace ter/crescent cres/apartment apt flat unit/suite ste/floor fl
 """
 
+_LONG_FORMS = {
+    "limited liability company": "llc",
+    "limited liability partnership": "llp",
+    "public limited company": "plc",
+    "gesellschaft mit beschrankter haftung": "gmbh",
+}
+
 _STREETS = ("strasse", "weg", "gasse", "allee", "platz")
 """Ends of German names of streets."""
 
@@ -125,6 +139,8 @@ _STREET_TYPES = frozenset(words.split()[0] for words in _ADDRESSES.split("/"))
 _HOUSE = re.compile(r"0*([0-9]{1,4})(?:st|nd|rd|th|[a-h])?")
 _IN_OTHER_TEXTS = frozenset(("and", "kg"))
 """Legal forms that are words or units elsewhere."""
+
+_SAME = "", "", "", ""
 
 GIVEN_NAMES = ("all", "first", "last")
 """Roles of columns with given names: the whole cell, or its first or last words."""
@@ -186,7 +202,11 @@ def with_usual_words(text: str) -> str:
     """
     if len(text.split()) > MOST_WORDS:
         return text
-    words = _plain(text).split()
+    plain = _plain(text)
+    for long, form in _LONG_FORMS.items():
+        if plain.endswith(f" {long}"):
+            plain = plain.removesuffix(long) + form
+    words = plain.split()
     for n_letters in (3, 2):
         joined = "".join(words[-n_letters:])
         if len(words) > n_letters == len(joined) and joined in _USUAL:
@@ -288,24 +308,51 @@ def name_difference(
     >>> name_difference("12 main st", "14 main street", "address")
     'number'
     """
+    return _difference(first, second, role, elsewhere)[0]
+
+
+def name_reason(first: str, second: str, role: str, elsewhere: tuple[str, str] = ("", "")) -> str:
+    """Say in words what `name_difference` returns, which takes the same; empty if nothing differs.
+
+    Examples
+    --------
+    >>> from film.compare import name_reason
+    >>> name_reason("bob roe", "mike roe", "first")
+    'other first names: Bob / Mike'
+    """
+    _, what, *words = _difference(first, second, role, elsewhere)
+    return f"{what}: {' / '.join(word or 'none' for word in words)}" if what else ""
+
+
+def _difference(first: str, second: str, role: str, elsewhere: tuple[str, str]) -> tuple[str, ...]:
+    """Return what `name_difference` returns, its name, and the word of each side."""
     if role in (*GIVEN_NAMES, "family"):
         both = _words_of_name(first), _words_of_name(second)
-        return "name" if all(both) and _are_two_people(both, role, elsewhere) else ""
+        return _of_people(both, role, elsewhere) if all(both) else _SAME
     a, b = with_usual_words(first).split(), with_usual_words(second).split()
     if not a or not b or max(len(a), len(b)) > MOST_WORDS:
-        return ""
+        return _SAME
     if role == "company":
         only = set(a) - set(b), set(b) - set(a)
-        forms = {form for words in (a, b) if (form := _legal_form(words))}
-        is_branch = not all(only) and not _BRANCHES.isdisjoint(only[0] | only[1])
-        return "company" if len(forms) == 2 or is_branch else ""
+        forms = _legal_form(a), _legal_form(b)
+        if all(forms) and forms[0] != forms[1]:
+            return "company", "other legal forms", *forms
+        if not all(only) and not _BRANCHES.isdisjoint(only[0] | only[1]):
+            branches = (" ".join(sorted(words & _BRANCHES)) for words in only)
+            return "company", "only one is a holding or the like", *branches
+        return _SAME
     if role != "address":
-        return ""
+        return _SAME
     found = [{_house(word) for word in words} for words in (a, b)]
     only = found[0] - found[1], found[1] - found[0]
     shared = (word.isalpha() and word not in _STREET_TYPES for word in found[0] & found[1])
-    differ = all(any(len(word) < 5 and word.isdigit() for word in words) for words in only)
-    return "number" if differ and any(shared) else ""
+    numbers = [
+        " ".join(sorted(word for word in words if len(word) < 5 and word.isdigit()))
+        for words in only
+    ]
+    if not all(numbers) or not any(shared):
+        return _SAME
+    return "number", "other house numbers", numbers[0], numbers[1]
 
 
 def _house(word: str) -> str:
@@ -317,18 +364,18 @@ def _legal_form(words: list[str]) -> str:
     return next((form for word in reversed(words) if (form := _LEGAL_FORMS.get(word))), "")
 
 
-def _are_two_people(
+def _of_people(
     both: tuple[list[str], list[str]], role: str, elsewhere: tuple[str, str]
-) -> bool:
-    generations = [_GENERATIONS.get(words[-1]) for words in both]
-    if generations[0] != generations[1]:
-        return True
+) -> tuple[str, ...]:
+    one, other = (_GENERATIONS.get(words[-1], "") for words in both)
+    if one != other:
+        return "name", "Jr, II or III", one, other
     names = [[word for word in words if word not in _GENERATIONS] for words in both]
     if role == "family" or not all(names):
-        return False
+        return _SAME
     # A column with the family name first has the given name in the second place.
     given = [words[min(1, len(words) - 1) if role == "last" else 0] for words in names]
-    return all(
+    are_two = all(
         not any(
             word == other or (other not in own and _may_be_same(word, other)) for other in others
         )
@@ -338,6 +385,7 @@ def _are_two_people(
             (given[1], names[1], names[0], elsewhere[0]),
         )
     )
+    return ("name", "other first names", *map(str.capitalize, given)) if are_two else _SAME
 
 
 @functools.lru_cache(maxsize=_CACHED)

@@ -70,6 +70,8 @@ _FORMS = {
     "incorporated": "inc",
     "corporation": "corp",
     "company": "co",
+    "aktiengesellschaft": "ag",
+    "kommanditgesellschaft": "kg",
     "street": "st",
     "avenue": "ave",
     "road": "rd",

@@ -71,7 +71,12 @@ def test_people_of_one_family_and_address_are_no_duplicates(is_split):
     )
     assert every.kind[place] == "differs in name"
     (explained,) = finder.explain([every.pairs[place]])
-    assert explained.effects["column first" if is_split else "column name"] < -3
+    column = "column first" if is_split else "column name"
+    assert explained.effects[column] < -3
+    (reason,) = explained.reasons.values()
+    given = [cell.split()[0] for cell in explained.cells[column.removeprefix("column ")]]
+    assert reason == f"other first names: {' / '.join(given)}"
+    assert f"{explained.effects[column]:+.2f} {column}, {reason} (without it" in str(explained)
     total = logit(explained.start) + sum(explained.effects.values())
     assert total == pytest.approx(logit(every.scores[place]))
 
@@ -88,14 +93,37 @@ def test_another_first_name_counts_less_between_people_born_on_one_day():
         finder = DuplicateFinder().fit(pd.concat([frame, pd.DataFrame(more)], ignore_index=True))
         pairs = [(len(frame), len(frame) + 1), (len(frame), len(frame) + 2)]
         assert finder.score_pairs(pairs)[1].tolist() == ["differs in name"] * 2
-        return [explained.effects["column name"] for explained in finder.explain(pairs)]
+        explanations = finder.explain(pairs)
+        told.append([explained.reasons["column name"] for explained in explanations])
+        return [explained.effects["column name"] for explained in explanations]
 
+    told: list[list[str]] = []
     same_day, next_day = effect(frame)
     assert same_day == pytest.approx(next_day + 2)
     # Dates of the last years are no dates of birth.
     recent = [f"20{n % 20:02d}-03-17" for n in range(len(frame))]
     same_day, next_day = effect(frame.assign(born=recent))
     assert same_day == pytest.approx(next_day)
+    reason = "other first names: Carl / Nina"
+    assert told == [[f"{reason}, born on one day", reason], [reason, reason]]
+
+
+def test_long_legal_forms_are_duplicates_of_short_ones():
+    forms = {
+        "AG": "Aktiengesellschaft",
+        "KG": "Kommanditgesellschaft",
+        "GmbH": "Gesellschaft mit beschränkter Haftung",
+        "LLC": "Limited Liability Company",
+        "Corp": "Corporation",
+    }
+    firms = "Siemens Bosch Bayer Henkel Linde Merck Krones Voith Zeiss Kuka".split()
+    rows = [
+        (f"{firm} {form}", "Ulm Bonn Kiel Jena Berlin".split()[number % 5])
+        for number, firm in enumerate(firms)
+        for form in [*forms.items()][number % len(forms)]
+    ]
+    found = DuplicateFinder().fit(pd.DataFrame(rows, columns=["firm", "town"])).find()
+    assert sorted(found.pairs.tolist()) == [[row, row + 1] for row in range(0, len(rows), 2)]
 
 
 def test_house_numbers_of_one_street_tell_people_apart():

@@ -8,6 +8,7 @@ from film.compare import (
     are_names,
     comparable_cell,
     name_difference,
+    name_reason,
     role_of_names,
     with_usual_words,
 )
@@ -42,6 +43,8 @@ def usual(cell: str) -> str:
         ("Saint John Hotel", "St. John Hotel"),
         ("Doctor Lee", "Dr. Lee"),
         ("Acme AG", "Acme Aktiengesellschaft"),
+        ("Acme GmbH", "Acme Gesellschaft mit beschränkter Haftung"),
+        ("Acme L.L.C.", "Acme Limited Liability Company"),
     ],
 )
 def test_cells_that_mean_the_same_become_equal(one, other):
@@ -140,6 +143,33 @@ def test_other_people_differ_in_their_name(one, other, place):
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "place", "elsewhere", "expected"),
+    [
+        ("Anna Roe", "Peter Roe", "first", ("", ""), "other first names: Anna / Peter"),
+        ("Anna Roe", "Peter Roe", "first", ("", "roe anna"), ""),
+        ("Roe", "Roe Jr.", "family", ("", ""), "Jr, II or III: none / ii"),
+        (
+            "Acme AG",
+            "Acme Kommanditgesellschaft",
+            "company",
+            ("", ""),
+            "other legal forms: ag / kg",
+        ),
+        (
+            *("Acme Holding GmbH", "Acme GmbH", "company", ("", "")),
+            "only one is a holding or the like: holding / none",
+        ),
+        ("12 Elm St", "14b Elm Street", "address", ("", ""), "other house numbers: 12 / 14"),
+        ("12 Elm St", "12 Elm Street", "address", ("", ""), ""),
+    ],
+)
+def test_the_reason_names_the_words_that_decide(one, other, place, elsewhere, expected):
+    a, b = comparable_cell(one, "text"), comparable_cell(other, "text")
+    assert name_reason(a, b, place, elsewhere) == expected
+    assert bool(expected) == bool(name_difference(a, b, place, elsewhere))
+
+
+@pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
         ("12 Main St", "14 Main Street", "number"),
@@ -207,6 +237,7 @@ def test_forms_of_one_name_are_no_difference(one, other, place):
         ("Best Buy Co. Inc.", "Best Buy Corp", ""),
         ("Meyer & Co KG", "Meyer und Co. KG", ""),
         ("Acme Ltd", "Acme", ""),
+        ("Acme PLC", "Acme Public Limited Company", ""),
         ("Holding Acme", "Beta", ""),
     ],
 )

@@ -163,7 +163,10 @@ QUANTITIES = """
 3tb 3000 gb/3gb 3 gb/3mb 0.003 gb/3hz 3 hz/3mhz 3000000 hz/3ghz 3000000000 hz/3kw 3000 w/3w 3 w
 3h 180 min/3min 3 min/3s 3 s/3hundred 300/3thousand 3000/3million 3000000/3billion 3000000000
 """
-FORMS = "child children childs/be been being/write wrote written/go went gone/ltd limited"
+FORMS = (
+    "child children childs/be been being/write wrote written/go went gone/ltd limited/"
+    "ag aktiengesellschaft"
+)
 
 
 def rows(table):
