@@ -85,7 +85,11 @@ class LazyApplication(Application):
 
 @click.group(
     cls=LazyApplication,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
     epilog=EPILOG,
 )
 @click.version_option(__version__, "-V", "--version", prog_name="film")

@@ -195,18 +195,9 @@ def _logged() -> Iterator[None]:
         logging.getLogger().removeHandler(handler)
 
 
-def _set_quiet(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+def set_quiet(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    """Keep the value of ``--quiet``."""
     ctx.meta[f"{_META}quiet"] = value
-
-
-quiet_option = click.option(
-    "-q",
-    "--quiet",
-    is_flag=True,
-    expose_value=False,
-    callback=_set_quiet,
-    help="No notes and no progress; errors are still shown.",
-)
 
 
 def is_quiet() -> bool:
@@ -248,8 +239,3 @@ def progress(total: int, title: str) -> Iterator[Any]:
 
     with tqdm(total=total, desc=title, unit=" pairs", disable=not verbosity()) as bar:
         yield bar.update
-
-
-def examples(*lines: str) -> str:
-    """Return the epilog of a command: its examples, without rewrapping."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

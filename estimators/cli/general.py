@@ -1,52 +1,55 @@
-"""The general score of pairs, which needs no model, at the command line."""
+"""Pairs for film score, explain and review, and the general score, which needs no model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import click
-
-from estimators.cli import reading
+from estimators.cli import models, options, reading
 from estimators.cli.console import note, verbosity
-from estimators.cli.options import chosen_encoder
 from estimators.cli.tables import Table
-from estimators.encoders import NO_ENCODER
 from estimators.inputs import CELL_END
 
 
-def check_without_model(
-    model: str | None, contexts: int | None, encoder: str, compare: Sequence[str] = ()
-) -> None:
-    """Raise if an option needs a model that is not given, or excludes the given one."""
-    if model is None and contexts is not None:
-        raise click.UsageError("--contexts needs the folder of a ContextModel; give --model too")
-    if model is not None and encoder != NO_ENCODER:
-        raise click.UsageError("--encoder adds to the general score; leave out --model")
-    if model is not None and compare:
-        raise click.UsageError(
-            "--compare needs the general score; leave it out with --model, "
-            "which has its own columns"
-        )
+def model_of(given: Any) -> tuple[bool, Any]:
+    """Return whether ``--model`` is a folder, and otherwise its classifier, if there is a model.
+
+    Raises if an option needs a model that is not given, or does not suit the given one.
+    """
+    if given.model is None:
+        options.refuse(contexts="needs the folder of a ContextModel; give --model too")
+        return False, None
+    options.refuse(
+        encoder="adds to the general score; leave out --model",
+        compare="needs the general score; leave it out with --model, which has its own columns",
+    )
+    if models.is_folder(given.model):
+        return True, None
+    options.refuse(contexts="needs the folder of a ContextModel as --model")
+    return False, models.load_classifier(given.model, given.device)
 
 
-def compared_pairs(
-    table: Table, text1: str | None, text2: str | None, sides: Any, compare: Sequence[str]
-) -> tuple[Any, dict[str, str] | None]:
+def pairs_to_score(table: Table, given: Any, classifier: Any) -> tuple[Any, dict[str, str] | None]:
+    """Return the pairs of a table, and the kinds of columns that the general score compares."""
+    if given.model is None:
+        return compared_pairs(table, given)
+    return reading.pairs_for(classifier, table, given), None
+
+
+def compared_pairs(table: Table, given: Any) -> tuple[Any, dict[str, str] | None]:
     """Return the pairs of a table, shape (n, 2), and the kinds of the columns of records.
 
     They are pairs of texts if columns of two texts are named, or have usual names; otherwise of
     records, as for ``film train``.
     """
-    kinds = reading.compared_kinds(compare)
-    records = reading.records_of(table, text1, text2, sides, list(kinds) or None)
+    kinds = reading.compared_kinds(given.compare)
+    records = reading.records_of(table, given, list(kinds) or None)
     if records is None:
-        return reading.pairs_of(table, text1, text2), None
+        return reading.pairs_of(table, given), None
     return records.texts(), {name: kinds.get(name, "") for name in records.columns}
 
 
 def finder_of_pairs(
-    texts: Any, encoder: str, device: str | None, kinds: dict[str, str] | None = None
+    texts: Any, encoder: str, kinds: dict[str, str] | None, device: str | None = None
 ) -> Any:
     """Fit a `DuplicateFinder` to the texts or records of all pairs; they are their own ids."""
     from estimators.corpus import DuplicateFinder
@@ -57,7 +60,7 @@ def finder_of_pairs(
         cells = zip(*(record.split(CELL_END) for record in every), strict=True)
         rows = dict(zip(kinds, cells, strict=True))
     finder = DuplicateFinder(
-        encoder=chosen_encoder(encoder, len(every)),
+        encoder=models.chosen_encoder(encoder, len(every)),
         compare=kinds,
         device=device,
         verbose=verbosity(),
@@ -72,9 +75,9 @@ def note_kinds(finder: Any) -> None:
     if finder.kinds_:
         kinds = ", ".join(f"{name} ({kind})" for name, kind in finder.kinds_.items())
         note(f"columns compared: {kinds}")
-    if finder.left_out_:
+    if left_out := getattr(finder, "left_out_", ()):
         note(
-            "left out, because they say nothing about duplicates: "
-            f"{', '.join(finder.left_out_)}; to compare one, name all columns to compare, and its "
-            f"kind, such as --compare '{finder.left_out_[0]}:text'"
+            f"left out, because they say nothing about duplicates: {', '.join(left_out)}; to "
+            "compare one, name all columns to compare, and its kind, such as --compare "
+            f"'{left_out[0]}:text'"
         )

@@ -1,15 +1,18 @@
-"""Options shared by several commands."""
+"""Declare commands, and the options shared by several of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import click
 
-from estimators.cli.console import note
+from estimators.cli.console import set_quiet
 from film.compare import COLUMN_KINDS
+
+Decorator = Callable[[Any], Any]
 
 NO_ENCODER = "none"
 PAIR_COLUMNS = (("question1", "question2"), ("text1", "text2"))
@@ -46,75 +49,127 @@ POSITIVE_SHARE = FiniteRange(0, 1, min_open=True)
 SEED = click.IntRange(0, 2**32 - 1)
 """What NumPy's random states take."""
 
-seed_option = click.option(
-    "--seed", type=SEED, default=0, show_default=True, help="Seed of the random numbers."
-)
-encoding_option = click.option(
+
+def command(*examples: str) -> Callable[[Callable[[Any], None]], click.Command]:
+    """Return a decorator that makes a command of a function.
+
+    The function takes one argument, which has the value of each option as an attribute. Its
+    docstring is the help, which ends with the examples.
+    """
+
+    def decorated(function: Any) -> click.Command:
+        def call(**values: Any) -> None:
+            function(SimpleNamespace(**values))
+
+        quiet = click.Option(
+            ["-q", "--quiet"],
+            is_flag=True,
+            expose_value=False,
+            callback=set_quiet,
+            help="No notes and no progress; errors are still shown.",
+        )
+        lines = "\n".join(f"  {line}" for line in examples)
+        return click.Command(
+            function.__name__,
+            params=[*reversed(function.__click_params__), quiet],
+            callback=call,
+            help=function.__doc__,
+            epilog=f"\b\nExamples:\n{lines}",
+        )
+
+    return decorated
+
+
+def refuse(**faults: str) -> None:
+    """Raise if an option with a fault, by its argument, has another value than its default."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        fault, value = faults.get(str(param.name)), context.params.get(str(param.name))
+        if fault and value not in (None, (), False, param.get_default(context)):
+            raise click.UsageError(f"{max(param.opts, key=len)} {fault}")
+
+
+def file(*names: str, help: str, **more: Any) -> Decorator:
+    """Return an option that is a file."""
+    return click.option(*names, type=FILE, metavar="FILE", help=help, **more)
+
+
+def flag(name: str, help: str) -> Decorator:
+    """Return an option without a value."""
+    return click.option(name, is_flag=True, help=help)
+
+
+def column(*names: str, help: str, **more: Any) -> Decorator:
+    """Return an option that is the name of a column."""
+    return click.option(*names, metavar="COLUMN", help=help, **more)
+
+
+def several(*declared: Decorator) -> Decorator:
+    """Return a decorator that adds several options, in this order."""
+
+    def decorated(function: Any) -> Any:
+        for declare in reversed(declared):
+            function = declare(function)
+        return function
+
+    return decorated
+
+
+seed = click.option("--seed", type=SEED, default=0, help="Seed of the random numbers.")
+encoding = click.option(
     "--encoding",
     metavar="NAME",
     help="Encoding of the files. Default: detected (UTF-8, UTF-16 or Windows-1252).",
 )
-label_option = click.option(
+label = column(
     "-l",
     "--label",
-    metavar="COLUMN",
-    help=f"Labels: 1 for duplicates and 0 for others, or words such as match and nonmatch. "
+    help="Labels: 1 for duplicates and 0 for others, or words such as match and nonmatch. "
     f"Default: {' or '.join(LABEL_COLUMNS)}.",
 )
-
-
-def pair_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--text1``, ``--text2`` and ``--encoding``."""
-    both = " and ".join("/".join(names) for names in zip(*PAIR_COLUMNS, strict=True))
-    first = f"First text of a pair. Default: {both}, if the table has only one of these pairs."
-    for option in (
-        encoding_option,
-        click.option("-2", "--text2", metavar="COLUMN", help="Second text of a pair."),
-        click.option("-1", "--text1", metavar="COLUMN", help=first),
-    ):
-        command = option(command)
-    return command
-
-
-def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--left`` and ``--right``."""
-    sides = "the columns of the {} records in pairs of records with several columns: {}"
-    for option in (
-        click.option(
-            "--right",
-            metavar="AFFIX",
-            help=f"Beginning or end of {sides.format('second', 'right_ for right_name')}.",
-        ),
-        click.option(
-            "--left",
-            metavar="AFFIX",
-            help=f"Beginning or end of {sides.format('first', 'left_ for left_name')}. Default: "
-            "left_/right_, ltable_/rtable_, _left/_right, _l/_r, _1/_2 or _x/_y, if the table has "
-            "them.",
-        ),
-    ):
-        command = option(command)
-    return command
+_USUAL_PAIRS = " and ".join("/".join(names) for names in zip(*PAIR_COLUMNS, strict=True))
+pairs = several(
+    column(
+        "-1",
+        "--text1",
+        help=f"First text of a pair. Default: {_USUAL_PAIRS}, if the table has only one of these "
+        "pairs.",
+    ),
+    column("-2", "--text2", help="Second text of a pair."),
+    encoding,
+)
+_SIDES = (
+    "Beginning or end of the columns of the {} records in pairs of records with several columns"
+)
+records = several(
+    click.option(
+        "--left",
+        metavar="AFFIX",
+        help=f"{_SIDES.format('first')}: left_ for left_name. Default: left_/right_, "
+        "ltable_/rtable_, _left/_right, _l/_r, _1/_2 or _x/_y, if the table has them.",
+    ),
+    click.option(
+        "--right", metavar="AFFIX", help=f"{_SIDES.format('second')}: right_ for right_name."
+    ),
+)
 
 
 def _one_or_several(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> Any:
     return value if len(value) > 1 else value[0] if value else None
 
 
-def text_column_option(help: str) -> Any:
+def text(help: str) -> Decorator:
     """Return an option ``--text``: None, a column, or a tuple of columns that are joined."""
-    return click.option(
-        "-t", "--text", metavar="COLUMN", multiple=True, callback=_one_or_several, help=help
-    )
+    return column("-t", "--text", multiple=True, callback=_one_or_several, help=help)
 
 
-text_option = text_column_option(
+texts = text(
     f"Texts. Default: {', '.join(TEXT_COLUMNS)}, if the table has only one of them. Repeat the "
     "option to join several columns: --text title --text body."
 )
 
 
-def compare_option(what: str, metavar: str = "COLUMN[:KIND]") -> Any:
+def compare(what: str, metavar: str = "COLUMN[:KIND]") -> Decorator:
     """Return an option ``--compare``."""
     return click.option(
         "--compare",
@@ -125,62 +180,40 @@ def compare_option(what: str, metavar: str = "COLUMN[:KIND]") -> Any:
     )
 
 
-compare_pairs_option = compare_option(
+compare_pairs = compare(
     "Compare this column of both records; give its name without the side. Default: all columns "
     "except ids."
 )
 
 
-def id_option(help: str) -> Any:
+def ids(help: str) -> Decorator:
     """Return an option ``--id``."""
-    return click.option("--id", "name", metavar="COLUMN", help=help)
+    return column("--id", "name", help=help)
 
 
-def model_option(
-    help: str = "A model file, as film train writes it.", required: bool = True
-) -> Any:
+def model(help: str = "A model file, as film train writes it.", required: bool = True) -> Decorator:
     """Return an option ``--model``."""
-    return click.option("-m", "--model", type=FILE, metavar="FILE", required=required, help=help)
+    return file("-m", "--model", required=required, help=help)
 
 
-def encoder_option(help: str, default: str | None = None) -> Any:
+any_model = model(
+    "A model file of film train, or the folder of a model of similarity. Default: the general "
+    "score, which needs no labels.",
+    required=False,
+)
+
+
+def encoder(help: str, default: str | None = None) -> Decorator:
     """Return an option ``--encoder``, whose value `estimators.encoders.resolve_encoder` reads."""
-    return click.option(
-        "--encoder",
-        type=FOLDER,
-        metavar="ENCODER",
-        default=default,
-        show_default=default is not None,
-        help=help,
-    )
+    return click.option("--encoder", type=FOLDER, metavar="ENCODER", default=default, help=help)
 
 
-def chosen_encoder(name: str, n_texts: int) -> str | None:
-    """Print which encoder ``--encoder`` selects, and return its name or folder.
-
-    Parameters
-    ----------
-    name : str
-        Value of the option.
-    n_texts : int
-        Number of distinct texts.
-    """
-    # Loaded here: scikit-learn takes a second.
-    from estimators.encoders import resolve_encoder
-
-    choice = resolve_encoder(name, n_texts)
-    if name != NO_ENCODER:
-        note(choice.reason)
-    return None if choice.encoder is None else choice.name
-
-
-compared_by_option = encoder_option(
+compared_by = encoder(
     "Also compare meaning: auto (the packaged model, if it is installed and needs at most two "
     "minutes), none, or the name or folder of a model.",
     NO_ENCODER,
 )
-
-contexts_option = click.option(
+contexts = click.option(
     "--contexts",
     type=click.IntRange(1),
     metavar="N",
@@ -197,7 +230,7 @@ def _present(ctx: click.Context, param: click.Parameter, value: str | None) -> s
     return value
 
 
-device_option = click.option(
+device = click.option(
     "--device",
     metavar="DEVICE",
     callback=_present,
@@ -205,28 +238,18 @@ device_option = click.option(
 )
 
 
-def prior_option(help: str, type: click.ParamType = PRIOR) -> Any:
+def prior(help: str, type: click.ParamType = PRIOR) -> Decorator:
     """Return an option ``--prior``."""
     return click.option("--prior", type=type, help=help)
 
 
-def html_option(help: str) -> Any:
-    """Return an option ``--html``."""
-    return click.option("--html", type=FILE, metavar="FILE", help=help)
+def precision(help: str) -> Decorator:
+    """Return an option ``--precision``."""
+    return click.option("--precision", type=PRIOR, help=help)
 
 
-def report_format_option(
-    *forms: str,
-    default: str | None = None,
-    help: str = "Format of the result.",
-) -> Any:
+def form(*forms: str, default: str | None = None, help: str = "Format of the result.") -> Decorator:
     """Return an option ``--format`` of a command whose result is not a table of rows."""
     return click.option(
-        "-f",
-        "--format",
-        "form",
-        type=click.Choice(forms),
-        default=default,
-        show_default=default is not None,
-        help=help,
+        "-f", "--format", "form", type=click.Choice(forms), default=default, help=help
     )

@@ -1,8 +1,7 @@
-"""Read the inputs of the commands: tables, columns, labels, models."""
+"""Read the inputs of the commands: tables, columns, labels. ``given`` holds a command's options."""
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -18,12 +17,9 @@ from estimators.inputs import RecordPairs, is_duplicate_label, split_columns
 from film.compare import COLUMN_KINDS
 from film.text import normalize_text
 
-Sides = tuple[str | None, str | None]
-"""What ``--left`` and ``--right`` give."""
-
 ID_COLUMNS = ("id",)
 TEST_ID_COLUMNS = ("test_id", "id")
-_PAIR_OPTIONS = "--text1 and --text2"
+_PAIR_OPTIONS, _SIDE_OPTIONS = "--text1 and --text2", "--left and --right"
 
 # What programs write for a cell without a value.
 _STAND_INS = frozenset("nan none null nil na n/a #n/a <na> #ref! #value! #name? #div/0!".split())
@@ -42,22 +38,22 @@ def open_table(source: str, encoding: str | None) -> Table:
     return table
 
 
-def choose_column(table: Table, given: Any, choices: Sequence[str], option: str, what: str) -> Any:
+def choose_column(table: Table, named: Any, choices: Sequence[str], option: str, what: str) -> Any:
     """Return the named columns, or the only column with a usual name."""
-    if given is not None:
-        table.column(given)
-        if not isinstance(given, str) and len(set(given)) < len(given):
-            raise click.UsageError(f"{option} names a column twice: {', '.join(given)}")
-        return given
+    if named is not None:
+        table.column(named)
+        if not isinstance(named, str) and len(set(named)) < len(named):
+            raise click.UsageError(f"{option} names a column twice: {', '.join(named)}")
+        return named
     found = [name for name in table.columns if name.strip().lower() in choices]
     if len(found) == 1:
         return found[0]
     raise Failure(_unclear(table, found, [repr(name) for name in choices], option, what))
 
 
-def texts_of(table: Table, given: Any) -> list[str]:
+def texts_of(table: Table, named: Any) -> list[str]:
     """Return the texts of one or several joined columns, and print notes on odd texts."""
-    column = choose_column(table, given, TEXT_COLUMNS, "--text", "the texts")
+    column = choose_column(table, named, TEXT_COLUMNS, "--text", "the texts")
     return joined_texts(table, [column] if isinstance(column, str) else column, "--text")
 
 
@@ -71,13 +67,13 @@ def joined_texts(table: Table, columns: Sequence[str], option: str) -> list[str]
 def compared_kinds(compare: Sequence[str]) -> dict[str, str]:
     """Return the kind of each column of ``--compare``, "" where it is to be recognised."""
     kinds: dict[str, str] = {}
-    for given in compare:
-        name, _, kind = given.rpartition(":")
+    for value in compare:
+        name, _, kind = value.rpartition(":")
         if not name:
-            name, kind = given, ""
+            name, kind = value, ""
         elif kind not in COLUMN_KINDS:
             raise click.UsageError(
-                f"--compare {given}: {kind!r} is not a kind; give one of {', '.join(COLUMN_KINDS)}"
+                f"--compare {value}: {kind!r} is not a kind; give one of {', '.join(COLUMN_KINDS)}"
             )
         if name in kinds:
             raise click.UsageError(f"--compare names column {name!r} twice")
@@ -85,23 +81,28 @@ def compared_kinds(compare: Sequence[str]) -> dict[str, str]:
     return kinds
 
 
-def choose_id_column(table: Table, given: str | None) -> str | None:
+def choose_id_column(table: Table, named: str | None) -> str | None:
     """Return the column of ids, or None if no column is named or has a usual name."""
-    if given is None and not any(name.strip().lower() in ID_COLUMNS for name in table.columns):
+    if named is None and not any(name.strip().lower() in ID_COLUMNS for name in table.columns):
         return None
-    return choose_column(table, given, ID_COLUMNS, "--id", "the ids")
+    return choose_column(table, named, ID_COLUMNS, "--id", "the ids")
 
 
-def choose_pair_columns(table: Table, text1: str | None, text2: str | None) -> tuple[str, str]:
-    """Return both columns of a pair."""
-    if (text1 is None) != (text2 is None):
-        raise click.UsageError("give both --text1 and --text2, or neither")
-    if text1 is not None and text2 is not None:
-        for name in (text1, text2):
+def _check_two(first: str | None, second: str | None, options: str, remedy: str) -> None:
+    """Raise unless both options are given, with different values, or neither."""
+    if (first is None) != (second is None):
+        raise click.UsageError(f"give both {options}, or neither")
+    if first is not None and first == second:
+        raise click.UsageError(f"{options} are both {first!r}; {remedy}")
+
+
+def choose_pair_columns(table: Table, given: Any) -> tuple[str, str]:
+    """Return both columns of a pair: those of ``--text1`` and ``--text2``, or usual ones."""
+    _check_two(given.text1, given.text2, _PAIR_OPTIONS, "name two columns")
+    if given.text1 is not None:
+        for name in (given.text1, given.text2):
             table.column(name)
-        if text1 == text2:
-            raise click.UsageError(f"--text1 and --text2 are both {text1!r}; name two columns")
-        return text1, text2
+        return given.text1, given.text2
     found = pair_columns_of(table)
     if len(found) == 1:
         return found[0]
@@ -124,88 +125,73 @@ def _unclear(
             f"{table.source}: {', '.join(map(repr, found))} may all be {what}; choose by {option}"
         )
     return (
-        f"{table.source} has no column {' or '.join(choices)} for {what}; it has "
-        f"{', '.join(repr(name[:60]) for name in table.columns)}: name yours by {option}"
+        f"{table.source} has no column {' or '.join(choices)} for {what}; it has {_shown(table)}: "
+        f"name yours by {option}"
     )
 
 
-def pairs_of(table: Table, text1: str | None, text2: str | None) -> NDArray[np.object_]:
+def pairs_of(table: Table, given: Any) -> NDArray[np.object_]:
     """Return the pairs, shape (n, 2), and print notes on odd texts."""
-    columns = choose_pair_columns(table, text1, text2)
+    columns = choose_pair_columns(table, given)
     pairs = np.array([*zip(*map(table.column, columns), strict=True)], dtype=object)
     _note_on_texts(table, pairs, columns, _PAIR_OPTIONS)
     return pairs
 
 
 def records_of(
-    table: Table,
-    text1: str | None,
-    text2: str | None,
-    sides: Sides,
-    columns: Sequence[str] | None = None,
+    table: Table, given: Any, columns: Sequence[str] | None = None
 ) -> RecordPairs | None:
     """Return the pairs of records of a table; None if it has pairs of texts.
 
     ``columns`` are those to compare; None is all but ids.
     """
-    left, right = sides
-    if (left is None) != (right is None):
-        raise click.UsageError("give both --left and --right, or neither")
-    if left is not None and left == right:
-        raise click.UsageError(f"--left and --right are both {left!r}; name the two sides")
-    if text1 is not None or text2 is not None:
-        if left is not None or columns is not None:
+    left, right = given.left, given.right
+    _check_two(left, right, _SIDE_OPTIONS, "name the two sides")
+    chosen = left is not None or columns is not None
+    if (given.text1, given.text2) != (None, None):
+        if chosen:
             raise click.UsageError(
-                f"{_PAIR_OPTIONS} are for pairs of texts; leave them out for records of several "
-                "columns"
+                f"{_PAIR_OPTIONS} are for pairs of texts; leave them out for records of columns"
             )
         return None
-    if left is None and columns is None and pair_columns_of(table):
+    if not chosen and pair_columns_of(table):
         return None
     split = split_columns(table.columns, left, right)
     paired = split.paired
+    fault = ""
     if columns is None:
         paired = {name: both for name, both in paired.items() if name.lower() not in ID_COLUMNS}
-    if columns is not None:
-        absent = [name for name in columns if name not in paired]
-        if absent:
-            raise Failure(
-                f"{table.source}: the column to compare, {absent[0]!r}, is not on both sides; "
-                f"name the sides by --left and --right: the table has {_shown(table)}"
-            )
-        paired = {name: paired[name] for name in columns}
-    elif left is None and not paired:
-        return None
-    elif not paired:
-        raise Failure(
-            f"{table.source}: no column is on both sides by --left {left} and --right {right}: "
-            f"the table has {_shown(table)}"
-        )
-    elif split.one_sided:
-        raise Failure(
-            f"{table.source}: only one side has {', '.join(map(repr, split.one_sided[:5]))}; "
-            f"rename or drop such columns: the table has {_shown(table)}"
-        )
+        if not paired and not chosen:
+            return None
+        if not paired:
+            fault = f"no column is on both sides by --left {left} and --right {right}"
+        elif split.one_sided:
+            names = ", ".join(map(repr, split.one_sided[:5]))
+            fault = f"only one side has {names}; rename or drop such columns"
+    elif absent := [name for name in columns if name not in paired]:
+        fault = f"the column to compare, {absent[0]!r}, is not on both sides; name the sides by "
+        fault += _SIDE_OPTIONS
+    if fault:
+        raise Failure(f"{table.source}: {fault}: the table has {_shown(table)}")
+    paired = {name: paired[name] for name in columns or paired}
     read = [{name: table.column(both[n]) for name, both in paired.items()} for n in (0, 1)]
     records = RecordPairs(*read)
     used = [name for both in paired.values() for name in both]
-    _note_on_texts(table, records.texts(), used, "--left and --right")
+    _note_on_texts(table, records.texts(), used, _SIDE_OPTIONS)
     return records
 
 
-def pairs_for(
-    classifier: Any, table: Table, text1: str | None, text2: str | None, sides: Sides
-) -> NDArray[np.object_]:
+def pairs_for(classifier: Any, table: Table, given: Any) -> NDArray[np.object_]:
     """Return the pairs that a model scores, shape (n, 2): texts, or records as texts."""
     columns = getattr(classifier, "columns_", None)
     if columns is None:
-        if sides != (None, None):
+        if (given.left, given.right) != (None, None):
             raise click.UsageError(
-                "--left and --right are for a model that film train fitted to records of several "
+                f"{_SIDE_OPTIONS} are for a model that film train fitted to records of several "
                 f"columns; this one compares two texts: give {_PAIR_OPTIONS}"
             )
-        return pairs_of(table, text1, text2)
-    records = records_of(table, text1, text2, sides, columns)
+        return pairs_of(table, given)
+    records = records_of(table, given, columns)
     assert records is not None  # since the columns are known
     return records.texts(columns)
 
@@ -214,44 +200,35 @@ def _shown(table: Table) -> str:
     return ", ".join(repr(name[:60]) for name in table.columns)
 
 
-def named_pairs(
-    source: str, text1: str | None, text2: str | None, name: str | None, encoding: str | None
-) -> Iterator[tuple[Any, str, str]]:
-    """Return ids and pairs of a table, from a large one row by row."""
-    stream = stream_table(source, encoding)
-    table = stream.header if stream else open_table(source, encoding)
-    column = choose_column(table, name, TEST_ID_COLUMNS, "--id", "the ids")
-    couple = choose_pair_columns(table, text1, text2)
+def named_pairs(given: Any) -> Iterator[tuple[Any, str, str]]:
+    """Return ids and pairs of the table ``test``, from a large one row by row."""
+    stream = stream_table(given.test, given.encoding)
+    table = stream.header if stream else open_table(given.test, given.encoding)
+    column = choose_column(table, given.name, TEST_ID_COLUMNS, "--id", "the ids")
+    couple = choose_pair_columns(table, given)
     if stream is None:
-        ids = unique_ids(table, column)
-        return zip(ids, *pairs_of(table, *couple).T.tolist(), strict=True)
-    return _streamed(stream, [table.columns.index(each) for each in (column, *couple)])
+        return zip(unique_ids(table, column), *pairs_of(table, given).T.tolist(), strict=True)
+    return _streamed(stream, column, couple)
 
 
-def _streamed(stream: Stream, places: list[int]) -> Iterator[tuple[str, str, str]]:
+def _streamed(stream: Stream, column: str, couple: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Ids and pairs of a stream of rows."""
+    table = stream.header
+    places = [table.columns.index(each) for each in (column, *couple)]
     seen: dict[str, int] = {}
     n_empty, has_text = 0, False
     for line, cells in stream.rows:
         name, text, other = (cells[place] for place in places)
-        if not name.strip() or name in seen:
-            what = f"id {name[:60]!r} twice" if name.strip() else "a row without an id"
-            where = f"lines {seen[name]}, {line}" if name.strip() else f"line {line}"
-            raise Failure(
-                f"{stream.header.source}: column {stream.header.columns[places[0]]!r} has {what}, "
-                f"{where}; ids must tell rows apart: correct them, or name another column by --id"
-            )
-        seen[name] = line
+        _keep_id(seen, name, line, table, column)
         n_empty += not (text.strip() and other.strip())
         has_text = has_text or bool(text.strip() or other.strip())
         yield name, text, other
     if not seen:
-        raise Failure(f"{stream.header.source} has a header, but no rows")
+        raise Failure(f"{table.source} has a header, but no rows")
     if not has_text:
-        couple = [stream.header.columns[place] for place in places[1:]]
-        raise Failure(_no_text(stream.header, couple, _PAIR_OPTIONS))
+        raise Failure(_no_text(table, couple, _PAIR_OPTIONS))
     if n_empty:
-        note(f"{stream.header.source}: {n_empty} of {len(seen)} rows have an empty text")
+        note(f"{table.source}: {n_empty} of {len(seen)} rows have an empty text")
 
 
 class LabelledPairs(NamedTuple):
@@ -273,30 +250,22 @@ class LabelledPairs(NamedTuple):
 
 
 def read_labelled_pairs(
-    source: str,
-    text1: str | None,
-    text2: str | None,
-    label: str | None,
-    encoding: str | None,
-    sides: Sides = (None, None),
-    classifier: Any = None,
-    columns: Sequence[str] | None = None,
+    given: Any, classifier: Any = None, columns: Sequence[str] | None = None
 ) -> LabelledPairs:
-    """Read a table of pairs and labels, to train a model or to measure a ``classifier``.
+    """Read the table ``pairs``, to train a model or to measure a ``classifier``.
 
     ``columns`` are those of records to train on; None is all.
     """
-    table = open_table(source, encoding)
+    table = open_table(given.pairs, given.encoding)
     records = None
     if classifier is None:
-        records = records_of(table, text1, text2, sides, columns)
+        records = records_of(table, given, columns)
     if records is None and getattr(classifier, "columns_", None) is None:
-        choose_pair_columns(table, text1, text2)
-    column = choose_column(table, label, LABEL_COLUMNS, "--label", "the labels")
+        choose_pair_columns(table, given)
+    column = choose_column(table, given.label, LABEL_COLUMNS, "--label", "the labels")
     rows, y = labels_of(table, column)
     if records is None:
-        pairs = pairs_for(classifier, table, text1, text2, sides)
-        labelled = LabelledPairs(table, column, pairs[rows], y)
+        labelled = LabelledPairs(table, column, pairs_for(classifier, table, given)[rows], y)
     else:
         labelled = LabelledPairs(table, column, records.texts()[rows], y, records[rows])
     _note_on_labels(labelled)
@@ -359,7 +328,7 @@ def _no_text(table: Table, columns: Sequence[str], option: str) -> str:
     return (
         f"{table.source}: column{'s' * (len(columns) > 1)} {named}, for the texts, "
         f"{'are' if len(columns) > 1 else 'is'} empty in every row; name the columns that "
-        f"hold texts by {option}: it has {', '.join(repr(name[:60]) for name in table.columns)}"
+        f"hold texts by {option}: it has {_shown(table)}"
     )
 
 
@@ -413,49 +382,28 @@ def unique_ids(table: Table, column: str) -> list[Any]:
         If an id is empty or occurs twice.
     """
     ids = table.column(column)
-    first: dict[str, int] = {}
-    for row, name in enumerate(ids):
-        if not name.strip() or name in first:
-            what = f"id {name[:60]!r} twice" if name.strip() else "a row without an id"
-            rows = [first[name], row] if name.strip() else [row]
-            raise Failure(
-                f"{table.source}: column {column!r} has {what}, {_lines(table, rows)}; ids must "
-                "tell rows apart: correct them, or name another column by --id"
-            )
-        first[name] = row
+    seen: dict[str, int] = {}
+    for name, line in zip(ids, table.lines, strict=True):
+        _keep_id(seen, name, line, table, column)
     values = [cells[table.columns.index(column)] for cells in table.rows]
     are_numbers = all(type(value) in (int, float) for value in values)
     # As numbers 1 and 1.0 are the same.
     return values if are_numbers and len(set(values)) == len(values) else ids
 
 
+def _keep_id(seen: dict[str, int], name: str, line: int, table: Table, column: str) -> None:
+    """Keep the line of an id; raise if the id is empty or was seen before."""
+    if not name.strip() or name in seen:
+        what = f"id {name[:60]!r} twice" if name.strip() else "a row without an id"
+        where = f"lines {seen[name]}, {line}" if name.strip() else f"line {line}"
+        raise Failure(
+            f"{table.source}: column {column!r} has {what}, {where}; ids must tell rows apart: "
+            "correct them, or name another column by --id"
+        )
+    seen[name] = line
+
+
 def _lines(table: Table, rows: Sequence[int]) -> str:
     more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
     word = "line" if len(rows) == 1 else "lines"
     return f"{word} {', '.join(str(table.lines[row]) for row in rows[:_SHOWN])}{more}"
-
-
-def open_model(path: str, device: str | None = None) -> Any:
-    """Load a fitted classifier."""
-    model = load_model(path, device)
-    from estimators.pairs import DuplicateClassifier
-
-    if not isinstance(model, DuplicateClassifier) or not hasattr(model, "members_"):
-        raise Failure(
-            f"{path} holds a {type(model).__name__} that cannot score pairs; give a model that "
-            "film train or film review wrote"
-        )
-    return model
-
-
-def load_model(path: str, device: str | None = None) -> Any:
-    """Load a file of `estimators.save_model`."""
-    if path == "-":
-        raise click.UsageError("--model - : a model is read from a file, not from standard input")
-    from estimators import persistence
-
-    if os.path.isdir(path) and not persistence.is_bundle(path):
-        raise click.UsageError(
-            f"--model {path} is a folder; give a file, or the folder of film train --accurate"
-        )
-    return persistence.load_model(path, device=device)

@@ -13,8 +13,8 @@ from typing import Any, TypeGuard
 
 import click
 
+from estimators.cli import options
 from estimators.cli.console import Failure, leaves, note, uses_output, wrote
-from estimators.cli.options import FILE
 from estimators.cli.tables import (
     BINARY_FORMATS,
     FORMATS,
@@ -49,8 +49,7 @@ def _check_form(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         check_library(chosen, "--out" if by_name else "--format")
         if not is_file(out) and sys.stdout is not None and sys.stdout.isatty():
             raise click.UsageError(
-                f"--format {chosen} cannot be shown in a terminal; give --out, or send it to a "
-                "program"
+                f"--format {chosen} cannot be shown in a terminal; give --out, or pipe it"
             )
     return value
 
@@ -59,19 +58,22 @@ def _keep_escape(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     ctx.meta[_META] = value
 
 
-out_option = click.option(
+out_option = options.file(
     "-o",
     "--out",
-    type=FILE,
-    metavar="FILE",
     callback=_check_form,
     help="Where the result goes. Default, or with -: standard output.",
 )
-
-
-def format_option(command: Any) -> Any:
-    """Add ``--format`` and ``--escape-formulas`` to a command that writes a table."""
-    command = click.option(
+format_option = options.several(
+    click.option(
+        "-f",
+        "--format",
+        "form",
+        type=click.Choice(FORMATS),
+        callback=_check_form,
+        help="Format of the result. Default: by the name of --out, else as the input.",
+    ),
+    click.option(
         "--escape-formulas",
         is_flag=True,
         expose_value=False,
@@ -81,15 +83,8 @@ def format_option(command: Any) -> Any:
             "@). Use it if you open texts from others in a spreadsheet. Off by default, because "
             "it changes the texts for other programs. Excel files do not need it."
         ),
-    )(command)
-    return click.option(
-        "-f",
-        "--format",
-        "form",
-        type=click.Choice(FORMATS),
-        callback=_check_form,
-        help="Format of the result. Default: by the name of --out, else as the input.",
-    )(command)
+    ),
+)
 
 
 class _OnlyLooked(Exception):
@@ -129,9 +124,8 @@ def check_places(outputs: Mapping[str, str | None], inputs: Sequence[str | None]
         suffix = PurePath(path).suffix.lower()
         if option in _TABLES and suffix in _NOT_WRITTEN:
             raise click.UsageError(
-                f"{option} {path}: {suffix} is not a format that can be written; end the name "
-                "in .csv, .tsv, .jsonl, "
-                ".json, .xlsx or .parquet, each of which may be followed by .gz, .bz2 or .zip"
+                f"{option} {path}: {suffix} is not a format that can be written; end the name in "
+                ".csv, .tsv, .jsonl, .json, .xlsx or .parquet; .gz, .bz2 or .zip may follow"
             )
         place = os.path.realpath(path)
         if place in taken:
@@ -151,11 +145,6 @@ def is_file(out: str | None) -> TypeGuard[str]:
     return out is not None and out != "-"
 
 
-def form_of(path: str | None, otherwise: Any = "csv") -> Any:
-    """Return the format that a file name has."""
-    return format_of(path or "") or otherwise
-
-
 def write_result(
     out: str | None,
     form: str | None,
@@ -165,7 +154,9 @@ def write_result(
     like: Table,
 ) -> None:
     """Write a table in the format of the name, else as requested, else like the input."""
-    chosen = _chosen_form(out, form, like)
+    chosen: Any = format_of(out or "") or form or like.format
+    if not is_file(out) and form is None and chosen in BINARY_FORMATS:
+        chosen = "csv"
     escape = bool(click.get_current_context().meta.get(_META))
     kept = list(rows) if chosen == "xlsx" else rows
     target = out if is_file(out) else standard_output()
@@ -184,11 +175,6 @@ def write_result(
         raise Failure(f"{error}; the result is in {beside}") from error
     if is_file(out):
         note_written(out, f"{number} rows")
-
-
-def _chosen_form(out: str | None, form: str | None, like: Table) -> Any:
-    chosen = form_of(out, form or like.format)
-    return "csv" if not is_file(out) and form is None and chosen in BINARY_FORMATS else chosen
 
 
 def standard_output() -> Any:

@@ -8,91 +8,59 @@ from typing import Any
 
 import click
 
-from estimators.cli import reading
-from estimators.cli.console import examples, note, quiet_option
-from estimators.cli.options import (
-    FILE,
-    html_option,
-    label_option,
-    pair_options,
-    seed_option,
-)
-from estimators.cli.writing import (
-    check_places,
-    format_option,
-    note_written,
-    out_option,
-    write_result,
-)
+from estimators.cli import options, reading, writing
+from estimators.cli.console import note
 from estimators.inspection import suspicious_page, write_page
 from estimators.pairs import SuspiciousLabels, suspicious_labels
 
 COLUMNS = ["line", "label", "probability", "suspicion", "contradicted_by", "text1", "text2"]
 
 
-@click.command(
-    epilog=examples(
-        "film check pairs.csv --html suspicious.html",
-        "film check pairs.csv --label is_duplicate -n 50 --out suspicious.csv",
-    ),
+@options.command(
+    "film check pairs.csv --html suspicious.html",
+    "film check pairs.csv --label is_duplicate -n 50 --out suspicious.csv",
 )
-@click.argument("pairs", type=FILE, metavar="PAIRS")
-@pair_options
-@label_option
+@click.argument("pairs", type=options.FILE, metavar="PAIRS")
+@options.pairs
+@options.records
+@options.label
 @click.option(
-    "-n",
-    "n",
-    type=click.IntRange(1),
-    default=200,
-    show_default=True,
-    help=("Maximum number of labels to list."),
+    "-n", "n", type=click.IntRange(1), default=200, help="Maximum number of labels to list."
 )
-@html_option("Write the list as a page. Add --out to write the table too.")
-@out_option
-@format_option
-@seed_option
-@quiet_option
-def check(
-    pairs: str,
-    text1: str | None,
-    text2: str | None,
-    label: str | None,
-    n: int,
-    html: str | None,
-    out: str | None,
-    form: str | None,
-    seed: int,
-    encoding: str | None,
-) -> None:
+@options.file("--html", help="Write the list as a page. Add --out to write the table too.")
+@writing.out_option
+@writing.format_option
+@options.seed
+def check(given: Any) -> None:
     """List the labels of a table of PAIRS that are probably wrong, the most suspicious first.
 
     A label is suspicious if a confident prediction contradicts it, by a model that was trained
     without both texts. It is also suspicious if other labels contradict it: a = b and b = c, but a
     is not c. The most doubtful of the labels involved is listed, with the lines of the others.
     """
-    if html == "-":
-        raise click.UsageError("--html - : a page cannot be written to standard output")
-    check_places({"--out": out, "--html": html}, [pairs])
-    labelled = reading.read_labelled_pairs(pairs, text1, text2, label, encoding)
+    writing.check_places({"--out": given.out, "--html": given.html}, [given.pairs])
+    labelled = reading.read_labelled_pairs(given)
     labelled.check_labels("film check")
-    found = suspicious_labels(labelled.pairs, labelled.y, random_state=seed)
+    found = suspicious_labels(labelled.pairs, labelled.y, random_state=given.seed)
     note(f"{len(found)} of {len(labelled.y)} labels are suspicious")
+    listed = slice(given.n)
     found = replace(
         found,
-        rows=found.rows[:n],
-        suspicions=found.suspicions[:n],
-        probabilities=found.probabilities[:n],
-        chains=found.chains[:n],
+        rows=found.rows[listed],
+        suspicions=found.suspicions[listed],
+        probabilities=found.probabilities[listed],
+        chains=found.chains[listed],
     )
     rows, _ = reading.labels_of(labelled.table, labelled.column)
     lines = [labelled.table.lines[row] for row in rows.tolist()]
-    if html is not None:
+    if given.html is not None:
         names = [f"line {line}" for line in lines]
-        write_page(suspicious_page(found, labelled.pairs, labelled.y.tolist(), names), html)
-        note_written(html, f"{len(found)} labels")
-        if out is None:
+        write_page(suspicious_page(found, labelled.pairs, labelled.y.tolist(), names), given.html)
+        writing.note_written(given.html, f"{len(found)} labels")
+        if given.out is None:
             return
-    write_result(out, form, COLUMNS, _table(found, labelled, lines), like=labelled.table)
+    rows = _table(found, labelled, lines)
+    writing.write_result(given.out, given.form, COLUMNS, rows, like=labelled.table)
 
 
 def _table(found: SuspiciousLabels, labelled: Any, lines: list[int]) -> Iterator[list[Any]]:

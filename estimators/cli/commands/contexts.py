@@ -8,22 +8,20 @@ from typing import Any
 
 import click
 
-from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
-from estimators.cli.options import FILE, FOLDER, FiniteRange, device_option, seed_option
+from estimators.cli import options
+from estimators.cli.console import Failure, leaves, note, verbosity
 
 
-@click.command(
-    epilog=examples(
-        "film contexts books --model contexts",
-        "film contexts notes.md more.txt -m contexts --generator tiny --seconds 1800",
-        "film score pairs.csv --model contexts",
-    ),
+@options.command(
+    "film contexts books --model contexts",
+    "film contexts notes.md more.txt -m contexts --generator tiny --seconds 1800",
+    "film score pairs.csv --model contexts",
 )
-@click.argument("docs", type=FILE, metavar="DOCS...", nargs=-1, required=True)
+@click.argument("docs", type=options.FILE, metavar="DOCS...", nargs=-1, required=True)
 @click.option(
     "-m",
     "--model",
-    type=FOLDER,
+    type=options.FOLDER,
     metavar="FOLDER",
     required=True,
     help="New folder for the model.",
@@ -32,46 +30,31 @@ from estimators.cli.options import FILE, FOLDER, FiniteRange, device_option, see
     "--contexts",
     type=click.IntRange(1),
     default=500,
-    show_default=True,
     help="Contexts per sentence. Fewer are faster and less accurate.",
 )
 @click.option(
     "--generator",
     type=click.Choice(["none", "tiny", "small", "base", "large"]),
     default="none",
-    show_default=True,
     help="Size of a network that predicts a sentence from its neighbours. It is much slower, and "
     "did not help on a few million words.",
 )
 @click.option(
     "--seconds",
-    type=FiniteRange(0, min_open=True),
+    type=options.FiniteRange(0, min_open=True),
     help="Stop training the generator after this many seconds. Default: no limit.",
 )
-@click.option(
-    "--encoding",
-    metavar="NAME",
-    help="Encoding of the files. Default: UTF-8.",
-)
-@seed_option
-@device_option
-@quiet_option
-def contexts(
-    docs: tuple[str, ...],
-    model: str,
-    contexts: int,
-    generator: str,
-    seconds: float | None,
-    encoding: str | None,
-    seed: int,
-    device: str | None,
-) -> None:
+@click.option("--encoding", metavar="NAME", help="Encoding of the files. Default: UTF-8.")
+@options.seed
+@options.device
+def contexts(given: Any) -> None:
     """Learn from documents, without labels, which sentences fit the same contexts.
 
     DOCS are Markdown and text files, or folders of them. Two sentences have a similar meaning if
     they fit into the same contexts. Use the folder of the model in film score and film explain, or
     in film harvest to make training pairs for a faster model.
     """
+    docs, model = given.docs, given.model
     for path in docs:
         if not os.path.exists(path):
             raise click.UsageError(f"DOCS {path}: there is no such file or folder")
@@ -82,18 +65,18 @@ def contexts(
     from film.contexts import read_documents
 
     leaves("no model was written")
-    size = None if generator == "none" else generator
+    size = None if given.generator == "none" else given.generator
     learner: Any = ContextModel(
-        n_contexts=contexts,
+        n_contexts=given.contexts,
         generator=size,
-        generator_seconds=seconds,
-        device=device,
-        random_state=seed,
+        generator_seconds=given.seconds,
+        device=given.device,
+        random_state=given.seed,
         verbose=verbosity(),
     )
     documents: Any = docs[0]
-    if encoding is not None:
-        documents = list(read_documents(docs, encoding=encoding))
+    if given.encoding is not None:
+        documents = list(read_documents(docs, encoding=given.encoding))
     elif len(docs) > 1:
         # Names in a list would be read as texts.
         documents = [Path(path) for path in docs]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from types import SimpleNamespace
 from typing import Any
 
 import click
 import numpy as np
 
-from estimators.cli import reading
-from estimators.cli.console import Failure, examples, leaves, note, quiet_option, verbosity
-from estimators.cli.duplicates.expected import expected_lines
+from estimators.cli import models, options, reading, writing
+from estimators.cli.console import Failure, leaves, note, verbosity
 from estimators.cli.duplicates.known import (
     Collection,
     alone_at,
@@ -26,6 +24,7 @@ from estimators.cli.duplicates.rows import compared_columns, rows_of
 from estimators.cli.duplicates.tables import (
     SOURCES,
     check_carried,
+    expected_lines,
     golden_table,
     group_table,
     kept_tables,
@@ -33,30 +32,7 @@ from estimators.cli.duplicates.tables import (
     sort_values,
 )
 from estimators.cli.general import note_kinds
-from estimators.cli.options import (
-    FILE,
-    NO_ENCODER,
-    POSITIVE_SHARE,
-    PRIOR,
-    chosen_encoder,
-    compare_option,
-    compared_by_option,
-    device_option,
-    encoding_option,
-    html_option,
-    id_option,
-    model_option,
-    prior_option,
-    text_option,
-)
 from estimators.cli.tables import Table
-from estimators.cli.writing import (
-    check_places,
-    format_option,
-    note_written,
-    out_option,
-    write_result,
-)
 from estimators.corpus import EXACT_LIMIT, USUAL_THRESHOLD, DuplicateFinder, DuplicatePairs
 from estimators.inspection import duplicates_page, write_page
 from film.judge import ExpectedPrecision
@@ -77,65 +53,48 @@ class _NumberOr(click.ParamType):
         return value if value == self._word else self._kind.convert(value, param, ctx)
 
 
-@click.command(
-    epilog=examples(
-        "film duplicates tickets.csv --text subject --id ticket --out pairs.csv",
-        "film duplicates tickets.csv -t subject --groups --html duplicates.html --out groups.csv",
-        "film duplicates tickets.csv --text subject --encoder auto --out pairs.csv",
-        "film duplicates questions.csv --model duplicates.film --threshold 0.9 | head",
-        "film duplicates known.csv --save known.film --out pairs.csv",
-        "film duplicates new.csv --against known.film --add --out matches.csv",
-        "film duplicates tickets.csv --within customer --keep longest --out clean.csv",
-    ),
+@options.command(
+    "film duplicates tickets.csv --text subject --id ticket --out pairs.csv",
+    "film duplicates tickets.csv -t subject --groups --html duplicates.html --out groups.csv",
+    "film duplicates tickets.csv --text subject --encoder auto --out pairs.csv",
+    "film duplicates questions.csv --model duplicates.film --threshold 0.9 | head",
+    "film duplicates known.csv --save known.film --out pairs.csv",
+    "film duplicates new.csv --against known.film --add --out matches.csv",
+    "film duplicates tickets.csv --within customer --keep longest --out clean.csv",
 )
-@click.argument("table", type=FILE, metavar="TABLE")
-@text_option
-@compare_option(
+@click.argument("table", type=options.FILE, metavar="TABLE")
+@options.texts
+@options.compare(
     "Compare this column by itself, in place of --text. OTHER is its name in the table of "
     "--against. Default: if no column is named text, question or body, all columns except ids.",
     "COLUMN[=OTHER][:KIND]",
 )
-@id_option("Column of row ids. Default: id if the table has it, else row numbers from 1.")
-@click.option(
+@options.ids("Column of row ids. Default: id if the table has it, else row numbers from 1.")
+@options.file(
     "--against",
-    type=FILE,
-    metavar="FILE",
     help="Compare TABLE with another table that has the same columns, or with a collection of "
     "--save. Reports only pairs of a row of TABLE and a row of FILE.",
 )
-@click.option(
+@options.flag(
     "--one-to-one",
-    is_flag=True,
-    help=(
-        "With --against: report at most one pair per row, and choose the pairs with the highest "
-        "total score."
-    ),
+    "With --against: report at most one pair per row, and choose the pairs with the highest total "
+    "score.",
 )
-@click.option(
-    "--save",
-    type=FILE,
-    metavar="FILE",
-    help="Save TABLE, its search index and its groups as a collection for --against.",
+@options.file(
+    "--save", help="Save TABLE, its search index and its groups as a collection for --against."
 )
-@click.option(
+@options.flag(
     "--add",
-    is_flag=True,
-    help=(
-        "Add the rows of TABLE to the collection of --against, after the result is written. With "
-        "--groups, the result has the groups of the whole collection, and groups keep their "
-        "numbers."
-    ),
+    "Add the rows of TABLE to the collection of --against, after the result is written. With "
+    "--groups, the result has the groups of the whole collection, and groups keep their numbers.",
 )
-@click.option(
+@options.column(
     "--within",
-    metavar="COLUMN",
     multiple=True,
     help="Compare only rows with the same value in this column. Repeat it for several columns.",
 )
-@click.option(
+@options.file(
     "--not-same",
-    type=FILE,
-    metavar="FILE",
     help="Labelled pairs, such as those exported from the page of --html. Pairs labelled 0 are "
     "never reported or grouped; pairs labelled 1 always are.",
 )
@@ -145,50 +104,33 @@ class _NumberOr(click.ParamType):
     help="Write TABLE without its duplicates. Keeps from each group the first row, the row with "
     "the longest text, or the row with the largest number or date in a COLUMN.",
 )
-@click.option(
+@options.flag(
     "--merge-differing",
-    is_flag=True,
-    help=(
-        "With --keep or --golden: rows that differ in a name, number, code, unit, negation, "
-        "opposite, choice or order are duplicates too."
-    ),
+    "With --keep or --golden: rows that differ in a name, number, code, unit, negation, opposite, "
+    "choice or order are duplicates too.",
 )
-@click.option(
+@options.file(
     "--mapping",
-    type=FILE,
-    metavar="FILE",
     help="With --keep: write a table of the removed rows: id, kept (id of the row that replaces "
     "it), group and score.",
 )
-@click.option(
+@options.file(
     "--golden",
-    type=FILE,
-    metavar="FILE",
-    help=(
-        "Write TABLE with one row per group: the most frequent value of each column; if several "
-        f"are equally frequent, the longest. The column {SOURCES} has the ids of the merged "
-        "rows. Add --out to write the groups too."
-    ),
+    help="Write TABLE with one row per group: the most frequent value of each column; if several "
+    f"are equally frequent, the longest. The column {SOURCES} has the ids of the merged rows. Add "
+    "--out to write the groups too.",
 )
-@model_option("A model file. Scores are then probabilities.", required=False)
+@options.model("A model file. Scores are then probabilities.", required=False)
 @click.option(
     "--threshold",
-    type=_NumberOr(POSITIVE_SHARE, "SCORE", "auto"),
+    type=_NumberOr(options.POSITIVE_SHARE, "SCORE", "auto"),
     default="auto",
-    show_default=True,
-    help=(
-        "Lowest score. auto estimates precision and recall from the scores of this table, and "
-        f"uses the threshold with the best F1; with --model, it is {USUAL_THRESHOLD}."
-    ),
+    help="Lowest score. auto estimates precision and recall from the scores of this table, and "
+    f"uses the threshold with the best F1; with --model, it is {USUAL_THRESHOLD}.",
 )
-@click.option(
-    "--precision",
-    type=PRIOR,
-    help=(
-        "Choose the lowest threshold whose precision is at least this with 95 % confidence. "
-        "With a model, precision is measured out of fold; without a model, it is estimated from "
-        "the scores."
-    ),
+@options.precision(
+    "Choose the lowest threshold whose precision is at least this with 95 % confidence. With a "
+    "model, precision is measured out of fold; without a model, it is estimated from the scores."
 )
 @click.option(
     "-b",
@@ -197,42 +139,33 @@ class _NumberOr(click.ParamType):
     help="Report this many pairs with the highest scores, instead of a threshold.",
 )
 @click.option(
-    "--groups/--pairs",
-    "grouped",
-    default=False,
-    help="Report groups of duplicates, or pairs.  [default: pairs]",
+    "--groups/--pairs", "grouped", default=False, help="Report groups of duplicates, or pairs."
 )
 @click.option(
     "--linkage",
     type=click.Choice(["average", "complete"]),
-    help=(
-        "Merge two groups by the mean score of the pairs between them (average), or by the "
-        "lowest (complete). Default: average."
-    ),
+    help="Merge two groups by the mean score of the pairs between them (average), or by the "
+    "lowest (complete). Default: average.",
 )
-@prior_option(
+@options.prior(
     "Share of duplicates among the candidate pairs, or the word estimate. Probabilities are "
     "corrected for this share. Default: no correction.",
-    type=_NumberOr(PRIOR, "SHARE", "estimate"),
+    type=_NumberOr(options.PRIOR, "SHARE", "estimate"),
 )
 @click.option(
     "--index",
     type=click.Choice(["auto", "exact", "approximate"]),
     default="auto",
-    show_default=True,
-    help=(
-        "How to search for neighbours. auto is exact for small tables; with an encoder, up to "
-        f"{EXACT_LIMIT:,} different texts."
-    ),
+    help="How to search for neighbours. auto is exact for small tables; with an encoder, up to "
+    f"{EXACT_LIMIT:,} different texts.",
 )
-@compared_by_option
-@out_option
-@format_option
-@html_option("Write a page of the groups. Add --out to write the table too.")
-@encoding_option
-@device_option
-@quiet_option
-def duplicates(**given: Any) -> None:
+@options.compared_by
+@writing.out_option
+@writing.format_option
+@options.file("--html", help="Write a page of the groups. Add --out to write the table too.")
+@options.encoding
+@options.device
+def duplicates(given: Any) -> None:
     """Find rows of a TABLE that mean the same, without labels or with a model of film train.
 
     The table of pairs has the columns id1, id2, score, kind, text1 and text2. Records that are
@@ -242,67 +175,67 @@ def duplicates(**given: Any) -> None:
     opposite, choice (such as a colour) or order. The table of groups has the columns group, id,
     score (of the last merge), weakest (score of the weakest pair) and the columns of TABLE.
     """
-    options = SimpleNamespace(**given)
-    collection = _checked_collection(options)
-    classifier = None
-    if options.model is not None:
-        classifier = reading.open_model(options.model, options.device)
+    known = given.against is not None and is_collection(given.against)
+    _check_options(given, known)
+    collection = _open_collection(given) if known else None
+    prior, classifier = given.prior, None
+    if given.model is not None:
+        classifier = models.load_classifier(given.model, given.device)
     if collection:
-        classifier, options.prior = collection.finder.classifier, collection.finder.prior
-    if options.threshold == "auto":
-        options.threshold = None
-    measured = options.precision is not None and classifier is not None
-    if measured and options.prior != "estimate":
-        options.threshold = _threshold_for(options.precision, classifier, options.prior)
-    rows = reading.open_table(options.table, options.encoding)
+        classifier, prior = collection.finder.classifier, collection.finder.prior
+    threshold = None if given.threshold == "auto" else given.threshold
+    measured = given.precision is not None and classifier is not None
+    if measured and prior != "estimate":
+        threshold = _threshold_for(given.precision, classifier, prior)
+    rows = reading.open_table(given.table, given.encoding)
     other = None
-    if options.against is not None and not collection:
-        other = reading.open_table(options.against, options.encoding)
-    named = reading.choose_id_column(rows, options.name)
+    if given.against is not None and not collection:
+        other = reading.open_table(given.against, given.encoding)
+    named = reading.choose_id_column(rows, given.name)
     fixed: Any = None
     if collection:
         fixed = collection.finder.columns_ or ()
     elif classifier is not None:
         fixed = getattr(classifier, "columns_", ())
-    hidden = (named, *options.within)
-    compared = compared_columns(options.compare, options.text, fixed, rows, other, hidden)
-    records = rows_of(rows, options.text, compared and compared.ours)
-    texts = records.texts
-    ids = _ids_of(rows, named, len(collection.finder.ids_) if collection and options.add else 0)
-    blocks = blocks_of(rows, options.within)
-    if collection and options.add:
+    compared = compared_columns(given, fixed, rows, other, (named, *given.within))
+    records = rows_of(rows, given.text, compared and compared.ours)
+    ids = _ids_of(rows, named, len(collection.finder.ids_) if collection and given.add else 0)
+    blocks = blocks_of(rows, given.within)
+    is_growing = given.add and given.grouped
+    if collection and given.add:
         collection.check_new(ids)
-    if collection and options.is_growing:
+    if collection and is_growing:
         finder = collection.finder.set_params(verbose=verbosity()).add(records.given, ids, blocks)
         rows, ids = collection.whole(rows), finder.ids_.tolist()
-    carried = [other for other in rows.columns if other != named]
-    is_written = options.out is not None or (
-        options.html is None and (options.golden is None or options.keep is not None)
+    carried = [name for name in rows.columns if name != named]
+    to_groups = (given.grouped or given.golden is not None) and given.keep is None
+    is_written = given.out is not None or (
+        given.html is None and (given.golden is None or given.keep is not None)
     )
-    if options.grouped and is_written:
+    if to_groups and is_written:
         check_carried(rows, carried)
-    if options.golden is not None and SOURCES in rows.columns:
+    if given.golden is not None and SOURCES in rows.columns:
         raise Failure(f"{rows.source} has a column {SOURCES!r}, as --golden has; rename it")
-    sort_by = options.keep
+    sort_by = given.keep
     if sort_by not in (None, "first", "longest"):
         sort_by = sort_values(rows, sort_by)
     labelled = None
-    if options.not_same is not None:
-        labelled = labelled_rows(options.not_same, options.encoding)
+    if given.not_same is not None:
+        labelled = labelled_rows(given.not_same, given.encoding)
     leaves("nothing was written; the same command starts from the beginning")
     if collection:
         finder = collection.finder.set_params(verbose=verbosity())
     else:
         first, named_rows = records, (ids, blocks)
         if other is not None:
-            first = rows_of(other, options.text, compared and compared.theirs)
-            own = reading.choose_id_column(other, options.name)
-            named_rows = _ids_of(other, own), blocks_of(other, options.within)
+            first = rows_of(other, given.text, compared and compared.theirs)
+            own = reading.choose_id_column(other, given.name)
+            named_rows = _ids_of(other, own), blocks_of(other, given.within)
         finder = DuplicateFinder(
             classifier,
-            prior=options.prior,
-            index=options.index,
-            encoder=chosen_encoder(options.encoder, len({*first.texts, *texts})),
+            prior=prior,
+            index=given.index,
+            encoder=models.chosen_encoder(given.encoder, len({*first.texts, *records.texts})),
             compare=compared and compared.kinds,
             verbose=verbosity(),
         )
@@ -318,44 +251,42 @@ def duplicates(**given: Any) -> None:
     must, cannot = [], []
     if labelled is not None:
         must, cannot = known_pairs(*labelled, finder)
-    if measured and options.prior == "estimate":
-        prior = finder.find(threshold=1.0).prior
-        options.threshold = _threshold_for(options.precision, classifier, prior)
-    across = None if options.is_growing else options.against
-    linkage = options.linkage or "average"
+    if measured and prior == "estimate":
+        estimated = finder.find(threshold=1.0).prior
+        threshold = _threshold_for(given.precision, classifier, estimated)
+    across = None if is_growing else given.against
+    linkage = given.linkage or "average"
     constraints = {"must_link": must, "cannot_link": cannot}
-    matching = {"blocks": blocks, "one_to_one": options.one_to_one}
-    if options.precision is not None and not measured:
-        every = finder.match(records.given, ids, **matching) if across else finder.find()
-        options.threshold = _expected_threshold(options.precision, every.expected)
-    limits = {"threshold": options.threshold, "budget": options.budget}
+    matched: Any = {"blocks": blocks, "one_to_one": given.one_to_one}
+    if given.precision is not None and not measured:
+        every = finder.match(records.given, ids, **matched) if across else finder.find()
+        threshold = _expected_threshold(given.precision, every.expected)
+    limits: Any = {"threshold": threshold, "budget": given.budget}
     mapped: Any = None
     golden: Any = None
     try:
         if across:
-            found = finder.match(records.given, ids, **matching, **limits)
+            found = finder.match(records.given, ids, **matched, **limits)
             result = pair_table(found)
-        elif options.grouped or options.keep is not None:
-            merged = options.golden or options.keep is not None
-            if merged and not options.merge_differing:
-                cannot += _differing(finder, options.threshold, must)
-                constraints["cannot_link"] = cannot
-            found = finder.groups(options.threshold, linkage=linkage, **constraints)
+        elif to_groups or given.keep is not None:
+            if (given.golden or given.keep) and not given.merge_differing:
+                cannot += _differing(finder, threshold, must)
+            found = finder.groups(threshold, linkage=linkage, **constraints)
             result = group_table(found, rows, carried)
             if sort_by is not None:
                 result, mapped = kept_tables(found, found.keep(sort_by), ids, rows)
-            if options.golden is not None:
+            if given.golden is not None:
                 golden = golden_table(found, ids, named, rows)
         else:
             finder.known_pairs(**constraints)
             found = finder.find(**limits, cannot_link=cannot)
             result = pair_table(found)
     except ValueError as error:
-        if options.not_same is None:
+        if given.not_same is None:
             raise
-        raise refuse_contradictions(error, options.not_same) from error
+        raise refuse_contradictions(error, given.not_same) from error
     lowest = found.threshold
-    if options.budget and isinstance(found, DuplicatePairs):
+    if given.budget and isinstance(found, DuplicatePairs):
         lowest = max(LEAST, float(found.scores.min(initial=1.0)))
     _note_on(found, lowest, len(rows))
     is_by_group = not isinstance(found, DuplicatePairs) or found.is_by_group
@@ -365,14 +296,13 @@ def duplicates(**given: Any) -> None:
     kept_elsewhere: Failure | None = None
     if is_written:
         try:
-            write_result(options.out, options.form, *result, like=rows)
+            writing.write_result(given.out, given.form, *result, like=rows)
         except Failure as error:
             kept_elsewhere = error
-    if options.mapping is not None:
-        write_result(options.mapping, options.form, *mapped, like=rows)
-    if options.golden is not None:
-        write_result(options.golden, options.form, *golden, like=rows)
-    if options.html is not None:
+    for path, table in ((given.mapping, mapped), (given.golden, golden)):
+        if path is not None:
+            writing.write_result(path, given.form, *table, like=rows)
+    if given.html is not None:
         if across:
             data = match_data(found, lowest, len(rows))
             title = f"Rows of {PurePath(rows.source).name} in {PurePath(across).name}"
@@ -380,21 +310,21 @@ def duplicates(**given: Any) -> None:
             data = page_data(finder, lowest, linkage, **constraints)
             title = f"Duplicates in {PurePath(rows.source).name}"
         data["notes"] += estimates
-        write_page(duplicates_page(data, title=title), options.html)
-        note_written(options.html)
-    if not isinstance(found, DuplicatePairs) and (options.save is not None or options.is_growing):
+        write_page(duplicates_page(data, title=title), given.html)
+        writing.note_written(given.html)
+    if not isinstance(found, DuplicatePairs) and (given.save is not None or is_growing):
         finder.remember_groups(found)
-    if options.save is not None:
+    if given.save is not None:
         from estimators.persistence import save_model
 
-        with alone_at(options.save):
-            save_model(finder, options.save)
-        note_written(options.save, f"{len(finder.ids_)} rows")
-    if collection and options.add:
-        if not options.is_growing:
+        with alone_at(given.save):
+            save_model(finder, given.save)
+        writing.note_written(given.save, f"{len(finder.ids_)} rows")
+    if collection and given.add:
+        if not is_growing:
             finder.add(records.given, ids, blocks)
         collection.save()
-        note_written(collection.path, f"{len(finder.ids_)} rows")
+        writing.note_written(collection.path, f"{len(finder.ids_)} rows")
     if kept_elsewhere is not None:
         raise kept_elsewhere
 
@@ -443,75 +373,61 @@ def _expected_threshold(precision: float, expected: ExpectedPrecision | None) ->
     return threshold
 
 
-def _checked_collection(options: SimpleNamespace) -> Collection | None:
-    """Raise if options contradict each other, and open --against if it is a collection."""
-    against, grouped = options.against, options.grouped or options.keep is not None
-    known = against is not None and is_collection(against)
-    options.is_growing = options.add and options.grouped
-    if options.one_to_one and against is None:
-        raise click.UsageError("--one-to-one compares two tables; give --against too")
-    if options.merge_differing and options.keep is None and options.golden is None:
-        raise click.UsageError("--merge-differing applies to --keep and --golden; give one too")
-    if against is not None:
-        for option, one_table in (
-            ("--groups", options.grouped and not options.add),
-            ("--keep", options.keep),
-            ("--golden", options.golden),
-            ("--not-same", options.not_same and not options.is_growing),
-        ):
-            if one_table:
-                raise click.UsageError(
-                    f"{option} applies to one table; leave out {option} or --against"
-                )
-        if options.save is not None:
-            raise click.UsageError("--save saves one table; leave out --against, or give --add")
-    if options.is_growing and options.one_to_one:
-        raise click.UsageError("--one-to-one applies to pairs; leave out --one-to-one or --groups")
-    if options.add and not known:
-        raise click.UsageError("--add needs a collection; give --against a file written by --save")
-    for option, fixed in (
-        ("--model", options.model is not None),
-        ("--prior", options.prior is not None),
-        ("--index", options.index != "auto"),
-        ("--encoder", options.encoder != NO_ENCODER),
-    ):
-        if known and fixed:
-            raise click.UsageError(
-                f"{option} is fixed when a collection is saved; give it with --save instead"
-            )
-    if options.mapping is not None and options.keep is None:
-        raise click.UsageError("--mapping lists the rows that --keep removes; give --keep too")
+def _check_options(given: Any, known: bool) -> None:
+    """Raise if options contradict each other; ``known``: --against is a collection."""
+    if given.against is None:
+        options.refuse(one_to_one="compares two tables; give --against too")
+    else:
+        one = "applies to one table; leave out that or --against"
+        options.refuse(keep=one, golden=one)
+        if not given.add:
+            options.refuse(grouped=one)
+        if not (given.add and given.grouped):
+            options.refuse(not_same=one)
+        options.refuse(save="saves one table; leave out --against, or give --add")
+    if given.add and given.grouped:
+        options.refuse(one_to_one="applies to pairs; leave out --one-to-one or --groups")
+    merges = given.keep is not None or given.golden is not None
+    if not merges:
+        options.refuse(merge_differing="applies to --keep and --golden; give one too")
+    if not known:
+        options.refuse(add="needs a collection; give --against a file written by --save")
+    else:
+        fixed = "is fixed when a collection is saved; give it with --save instead"
+        options.refuse(model=fixed, prior=fixed, index=fixed, encoder=fixed)
+    if given.keep is None:
+        options.refuse(mapping="lists the rows that --keep removes; give --keep too")
     limits = {
-        "--threshold": None if options.threshold == "auto" else options.threshold,
-        "--precision": options.precision,
-        "--budget": options.budget,
+        "--threshold": None if given.threshold == "auto" else given.threshold,
+        "--precision": given.precision,
+        "--budget": given.budget,
     }
     limited = [option for option, value in limits.items() if value is not None]
     if len(limited) > 1:
         raise click.UsageError(f"{' and '.join(limited)} cannot be combined; give one")
-    has_model = options.model is not None or known
-    grouped = grouped or options.golden is not None
-    options.grouped = grouped and options.keep is None
-    if grouped and options.budget is not None:
-        option = "--golden" if options.golden else "--keep" if options.keep else "--groups"
-        raise click.UsageError(f"--budget counts pairs; give --threshold with {option}")
-    if options.linkage is not None and not grouped and options.html is None:
-        raise click.UsageError("--linkage applies to groups; give --groups or --html too")
-    if options.prior is not None and not has_model:
-        raise click.UsageError("--prior needs the probabilities of a model; give --model too")
-    if options.device is not None and not has_model:
-        raise click.UsageError("--device applies to the encoder of a model; give --model too")
-    outputs = {option: getattr(options, option[2:]) for option in _OUTPUTS}
-    check_places(outputs, [options.table, options.model, against, options.not_same])
-    if against is None or not known:
-        return None
-    check_places({"--against": against}, [options.table])
-    collection = Collection(against, options.device, options.add)
+    if given.grouped or merges:
+        option = "--golden" if given.golden else "--keep" if given.keep else "--groups"
+        options.refuse(budget=f"counts pairs; give --threshold with {option}")
+    elif given.html is None:
+        options.refuse(linkage="applies to groups; give --groups or --html too")
+    if given.model is None and not known:
+        options.refuse(
+            prior="needs the probabilities of a model; give --model too",
+            device="applies to the encoder of a model; give --model too",
+        )
+    outputs = {option: getattr(given, option[2:]) for option in _OUTPUTS}
+    writing.check_places(outputs, [given.table, given.model, given.against, given.not_same])
+
+
+def _open_collection(given: Any) -> Collection:
+    """Open the collection of --against."""
+    writing.check_places({"--against": given.against}, [given.table])
+    collection = Collection(given.against, given.device, given.add)
     has_blocks = collection.finder.has_blocks_
-    if has_blocks != bool(options.within):
+    if has_blocks != bool(given.within):
         remedy = "give it here too" if has_blocks else "leave it out, or save it with it"
         state = "with" if has_blocks else "without"
-        raise click.UsageError(f"--within: {against} was saved {state} it; {remedy}")
+        raise click.UsageError(f"--within: {given.against} was saved {state} it; {remedy}")
     return collection
 
 

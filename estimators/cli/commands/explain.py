@@ -8,24 +8,10 @@ from typing import Any
 import click
 import numpy as np
 
-from estimators.cli import reading
-from estimators.cli.console import examples, progress, quiet_option
-from estimators.cli.general import check_without_model, compared_pairs, finder_of_pairs
-from estimators.cli.options import (
-    FILE,
-    compare_pairs_option,
-    compared_by_option,
-    contexts_option,
-    device_option,
-    html_option,
-    model_option,
-    pair_options,
-    record_options,
-    report_format_option,
-)
-from estimators.cli.regressors import FolderModel, checked_folder
+from estimators.cli import models, options, reading, writing
+from estimators.cli.console import progress
+from estimators.cli.general import finder_of_pairs, model_of, pairs_to_score
 from estimators.cli.tables import format_of
-from estimators.cli.writing import check_places, note_written, out_option, write_text
 from estimators.inspection import (
     ContextExplanation,
     ScoreExplanation,
@@ -41,52 +27,32 @@ PAGE_PAIRS = 1000
 """Most pairs on a page: browsers open it, and readers read no more."""
 
 
-@click.command(
-    epilog=examples(
-        'film explain --text-pair "a phone of 128 GB" "a phone of 256 GB"',
-        'film explain --text-pair "How old is it?" "What is its age?" -m duplicates.film',
-        "film explain pairs.csv --model duplicates.film --html reasons.html",
-        'film explain -p "He sang." "A song was sung." --model contexts --contexts 100',
-    ),
+@options.command(
+    'film explain --text-pair "a phone of 128 GB" "a phone of 256 GB"',
+    'film explain --text-pair "How old is it?" "What is its age?" -m duplicates.film',
+    "film explain pairs.csv --model duplicates.film --html reasons.html",
+    'film explain -p "He sang." "A song was sung." --model contexts --contexts 100',
 )
-@click.argument("pairs", type=FILE, metavar="PAIRS", required=False)
+@click.argument("pairs", type=options.FILE, metavar="PAIRS", required=False)
 @click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, instead of a table.")
-@pair_options
-@record_options
-@compare_pairs_option
-@model_option(
-    "A model file of film train, or the folder of a model of similarity. Default: the general "
-    "score, which needs no labels.",
-    required=False,
-)
-@compared_by_option
-@contexts_option
-@out_option
-@report_format_option(
+@options.pairs
+@options.records
+@options.compare_pairs
+@options.any_model
+@options.compared_by
+@options.contexts
+@writing.out_option
+@options.form(
     "text",
     "jsonl",
     help="Format of the result; jsonl holds all numbers. Default: by the name of --out, else text.",
 )
-@html_option(f"Write a page of the first {PAGE_PAIRS:,} pairs. Add --out to write the text too.")
-@device_option
-@quiet_option
-def explain(
-    pairs: str | None,
-    text_pair: tuple[str, str] | None,
-    text1: str | None,
-    text2: str | None,
-    left: str | None,
-    right: str | None,
-    compare: tuple[str, ...],
-    model: str | None,
-    encoder: str,
-    contexts: int | None,
-    out: str | None,
-    form: str | None,
-    html: str | None,
-    device: str | None,
-    encoding: str | None,
-) -> None:
+@options.file(
+    "--html",
+    help=f"Write a page of the first {PAGE_PAIRS:,} pairs. Add --out to write the text too.",
+)
+@options.device
+def explain(given: Any) -> None:
     """Explain the score of each of PAIRS: how the texts differ, and what adds to the score.
 
     Without a model, the texts of all pairs are compared as one table, as in film score. The
@@ -102,51 +68,50 @@ def explain(
     sentences around a gap, the scores of both texts in that gap, and the terms of each score. With
     a surrogate, it shows tokens.
     """
-    if (pairs is None) == (text_pair is None):
+    if (given.pairs is None) == (given.text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
-    of_tables = {"--text1": text1, "--text2": text2, "--left": left, "--right": right}
-    given = [name for name, value in (of_tables | {"--compare": compare}).items() if value]
-    if text_pair is not None and given:
-        raise click.UsageError(f"{given[0]} names columns of PAIRS; leave it out with --text-pair")
-    form = _checked_form(form, out)
-    check_places({"--out": out, "--html": html}, [pairs, model])
-    check_without_model(model, contexts, encoder, compare)
-    folder = model is not None and checked_folder(model, contexts)
-    classifier: Any = None
-    if model is not None and not folder:
-        classifier = reading.open_model(model, device)
+    of_tables = ("text1", "text2", "left", "right", "compare")
+    wrong = [name for name in of_tables if getattr(given, name)]
+    if given.text_pair is not None and wrong:
+        raise click.UsageError(
+            f"--{wrong[0]} names columns of PAIRS; leave it out with --text-pair"
+        )
+    form = _checked_form(given.form, given.out)
+    writing.check_places({"--out": given.out, "--html": given.html}, [given.pairs, given.model])
+    folder, classifier = model_of(given)
     kinds: Any = None
-    if pairs is not None:
-        table = reading.open_table(pairs, encoding)
-    if pairs is not None and model is None:
-        texts, kinds = compared_pairs(table, text1, text2, (left, right), compare)
-    elif pairs is not None:
-        texts = reading.pairs_for(classifier, table, text1, text2, (left, right))
+    if given.pairs is not None:
+        table = reading.open_table(given.pairs, given.encoding)
+        texts, kinds = pairs_to_score(table, given, classifier)
     else:
         texts = np.empty((1, 2), dtype=object)
-        texts[0] = _checked(text_pair)
+        texts[0] = _checked(given.text_pair)
     n_pairs = len(texts)
-    if out is None and html is not None:
+    page_alone = given.out is None and given.html is not None
+    if page_alone:
         texts = texts[:PAGE_PAIRS]
-    if model is None:
-        verdicts = finder_of_pairs(texts, encoder, device, kinds).explain(texts.tolist())
-    elif classifier is None:
-        verdicts = FolderModel(model, texts, contexts, device).explain()
+    if given.model is None:
+        finder = finder_of_pairs(texts, given.encoder, kinds, given.device)
+        verdicts = finder.explain(texts.tolist())
+    elif folder:
+        regressor = models.load_regressor(given.model, texts, given.contexts, given.device)
+        verdicts = regressor.explain(texts)
     else:
         verdicts = _verdicts(classifier, texts)
-    if html is not None:
+    if given.html is not None:
         pages = {ContextExplanation: contexts_page, ScoreExplanation: scores_page}
         page = pages.get(type(verdicts[0]), explanations_page)
-        write_page(page(verdicts[:PAGE_PAIRS]), html)
+        write_page(page(verdicts[:PAGE_PAIRS]), given.html)
         kept = f"the first {PAGE_PAIRS:,} of " if n_pairs > PAGE_PAIRS else ""
-        note_written(html, f"{kept}{n_pairs:,} pair{'' if n_pairs == 1 else 's'} explained")
-    if out is None and html is not None:
+        several = "" if n_pairs == 1 else "s"
+        writing.note_written(given.html, f"{kept}{n_pairs:,} pair{several} explained")
+    if page_alone:
         return
     if form == "jsonl":
         lines = [json.dumps(verdict.to_dict(), ensure_ascii=False) + "\n" for verdict in verdicts]
-        write_text(out, "".join(lines))
+        writing.write_text(given.out, "".join(lines))
     else:
-        write_text(out, "\n".join(f"{verdict}\n" for verdict in verdicts))
+        writing.write_text(given.out, "\n".join(f"{verdict}\n" for verdict in verdicts))
 
 
 def _verdicts(classifier: Any, texts: Any) -> list[Any]:
@@ -165,8 +130,7 @@ def _checked_form(form: str | None, out: str | None) -> str:
     if named not in (None, "jsonl") or (named and form == "text"):
         raise click.UsageError(
             f"--out {out} names a table, but explanations are not a table; end the name in .txt "
-            "for "
-            "text, or in .jsonl for one record per pair"
+            "for text, or in .jsonl for one record per pair"
         )
     return form or named or "text"
 

@@ -6,44 +6,46 @@ from typing import Any
 
 import click
 
-from estimators.cli import reading, regressors
-from estimators.cli.console import examples, quiet_option
+from estimators.cli import models, options, writing
 from estimators.cli.figures import two_columns
-from estimators.cli.options import FILE, report_format_option
-from estimators.cli.writing import check_places, out_option, size_of, write_report
 from estimators.inspection import printable_text
 from film import __version__
 
 
-@click.command(
-    epilog=examples(
-        "film info duplicates.film",
-        "film info duplicates.film --format json",
-    ),
-)
-@click.argument("model", type=FILE, metavar="MODEL")
-@out_option
-@report_format_option("table", "json", default="table")
-@quiet_option
-def info(model: str, out: str | None, form: str) -> None:
+@options.command("film info duplicates.film", "film info duplicates.film --format json")
+@click.argument("model", type=options.FILE, metavar="MODEL")
+@writing.out_option
+@options.form("table", "json", default="table")
+def info(given: Any) -> None:
     """Show the kind, training data and quality of a MODEL file or folder.
 
     The out-of-fold figures are those of film train, on texts that the model was not trained on. To
     measure the model on other pairs, use film evaluate.
     """
-    check_places({"--out": out}, [model])
+    path = given.model
+    writing.check_places({"--out": given.out}, [path])
     from estimators.persistence import read_metadata
 
-    if regressors.is_folder(model):
-        facts = _facts_of_folder(regressors.load_folder(model), read_metadata(model), model)
-    else:
-        facts = _facts(reading.load_model(model), read_metadata(model), model)
-    write_report(out, form, facts, _as_text(facts))
+    is_folder = models.is_folder(path)
+    model = models.load_folder(path) if is_folder else models.load_model(path)
+    saved = read_metadata(path)
+    facts = {
+        "file": path,
+        "size in bytes": writing.size_of(path),
+        "kind": type(model).__name__,
+        "purpose": (type(model).__doc__ or "").strip().split("\n")[0],
+        "saved": saved["date"],
+        "saved by": {**saved["versions"]},
+        "this version": __version__,
+    }
+    facts |= _of_folder(model) if is_folder else _of_file(model, saved["metadata"])
+    writing.write_report(given.out, given.form, facts, _as_text(facts))
 
 
-def _facts_of_folder(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
-    """Collect the facts about a model in a folder."""
-    facts = _known(model, saved, path) | {"judges pairs": regressors.WAYS[type(model).__name__]}
+def _of_folder(model: Any) -> dict[str, Any]:
+    """Collect the facts about a model of similarities."""
+    _, way = models.FOLDERS[type(model).__name__]
+    facts: dict[str, Any] = {"judges pairs": way}
     corpus = getattr(model, "corpus_", None)
     if corpus is not None:
         facts |= {
@@ -63,23 +65,9 @@ def _facts_of_folder(model: Any, saved: dict[str, Any], path: str) -> dict[str, 
     return facts
 
 
-def _known(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
-    """Collect the facts that every model has."""
-    return {
-        "file": path,
-        "size in bytes": size_of(path),
-        "kind": type(model).__name__,
-        "purpose": (type(model).__doc__ or "").strip().split("\n")[0],
-        "saved": saved["date"],
-        "saved by": {**saved["versions"]},
-        "this version": __version__,
-    }
-
-
-def _facts(model: Any, saved: dict[str, Any], path: str) -> dict[str, Any]:
-    """Collect the facts; None if the file does not record one."""
-    metadata = saved["metadata"]
-    facts: dict[str, Any] = _known(model, saved, path)
+def _of_file(model: Any, metadata: dict[str, Any]) -> dict[str, Any]:
+    """Collect the facts about another model; None if the file does not record one."""
+    facts: dict[str, Any] = {}
     steps = getattr(model, "members", None) or getattr(model, "steps", None)
     if isinstance(steps, list):
         facts["parts"] = [name for name, *_ in steps]

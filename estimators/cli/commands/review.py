@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 from typing import Any
@@ -13,26 +14,12 @@ from typing import Any
 import click
 import numpy as np
 
-from estimators.cli import reading
-from estimators.cli.console import Failure, examples, leaves, note, quiet_option
+from estimators.cli import options, reading, writing
+from estimators.cli.console import Failure, leaves, note
 from estimators.cli.labelling.answers import Answers
 from estimators.cli.labelling.candidates import Candidates, asked_of, candidate_pairs
 from estimators.cli.labelling.page import review_data
 from estimators.cli.labelling.progress import agreement_line, estimate_lines, stop_line
-from estimators.cli.options import (
-    FILE,
-    PRIOR,
-    FiniteRange,
-    compare_option,
-    compared_by_option,
-    html_option,
-    model_option,
-    pair_options,
-    record_options,
-    seed_option,
-    text_option,
-)
-from estimators.cli.writing import check_places, note_written
 from estimators.inputs import CELL_END, RecordPairs, usable_folds
 from estimators.inspection import printable_text, review_page, side_by_side, write_page
 from estimators.pairs import few_label_duplicates, record_duplicates
@@ -52,33 +39,29 @@ REASONS = ("words", "number", "name", "date", "place", "meaning")
 _ANSWER = re.compile(r"\s*([ynsuq])[^\W\d_]*[\W_]*(.*?)\s*", re.IGNORECASE)
 
 
-@click.command(
-    epilog=examples(
-        "film review tickets.csv --text subject --labels labels.csv --precision 0.95",
-        "film review pairs.csv -1 left -2 right --labels labels.csv -n 50",
-        "film review tickets.csv --text subject --labels mine.csv --second hers.csv",
-        "film review tickets.csv --text subject --labels labels.csv --html review.html",
-        "film train labels.csv --model duplicates.film",
-    ),
+@options.command(
+    "film review tickets.csv --text subject --labels labels.csv --precision 0.95",
+    "film review pairs.csv -1 left -2 right --labels labels.csv -n 50",
+    "film review tickets.csv --text subject --labels mine.csv --second hers.csv",
+    "film review tickets.csv --text subject --labels labels.csv --html review.html",
+    "film train labels.csv --model duplicates.film",
 )
-@click.argument("table", type=FILE, metavar="TABLE")
-@text_option
-@pair_options
-@record_options
-@compare_option(
+@click.argument("table", type=options.FILE, metavar="TABLE")
+@options.texts
+@options.pairs
+@options.records
+@options.compare(
     "Compare this column by itself, in place of --text; for pairs of records, give the name "
     "without its side. Default: if no column is named text, question or body, all columns except "
     "ids."
 )
-@click.option(
+@options.file(
     "--labels",
-    type=FILE,
-    metavar="FILE",
     required=True,
     help="Where answers are saved: .csv, .tsv or .jsonl with text1, text2, label. Records have "
     "left_name, right_name and so on in place of texts.",
 )
-@model_option(f"Fit a model after every {BATCH} answers, and save it here.", required=False)
+@options.model(f"Fit a model after every {BATCH} answers, and save it here.", required=False)
 @click.option(
     "-n",
     "n",
@@ -86,55 +69,26 @@ _ANSWER = re.compile(r"\s*([ynsuq])[^\W\d_]*[\W_]*(.*?)\s*", re.IGNORECASE)
     show_default=str(N_QUESTIONS),
     help="Number of questions in this session.",
 )
-@html_option(
-    "Write a page that asks in a browser, without a connection, and ask nothing here. The answers "
-    "that it saves are a file for --labels."
+@options.file(
+    "--html",
+    help="Write a page that asks in a browser, without a connection, and ask nothing here. The "
+    "answers that it saves are a file for --labels.",
 )
 @click.option(
     "--threshold",
-    type=FiniteRange(0, 1, min_open=True),
+    type=options.POSITIVE_SHARE,
     metavar="SCORE",
-    help=(
-        "Lowest score of a duplicate. Default: the threshold with the best estimated F1, or the "
-        "threshold for --precision."
-    ),
+    help="Lowest score of a duplicate. Default: the threshold with the best estimated F1, or the "
+    "threshold for --precision.",
 )
-@click.option(
-    "--precision",
-    type=PRIOR,
-    help=(
-        "Precision that you need. The command stops when the answers show that it is reached, "
-        "or that it cannot be shown."
-    ),
+@options.precision(
+    "Precision that you need. The command stops when the answers show that it is reached, or that "
+    "it cannot be shown."
 )
-@click.option(
-    "--second",
-    type=FILE,
-    metavar="FILE",
-    help="Answers of another person. Reports how often both agree.",
-)
-@compared_by_option
-@seed_option
-@quiet_option
-def review(
-    table: str,
-    text: str | None,
-    text1: str | None,
-    text2: str | None,
-    left: str | None,
-    right: str | None,
-    compare: tuple[str, ...],
-    labels: str,
-    model: str | None,
-    n: int | None,
-    html: str | None,
-    threshold: float | None,
-    precision: float | None,
-    second: str | None,
-    encoder: str,
-    seed: int,
-    encoding: str | None,
-) -> None:
+@options.file("--second", help="Answers of another person. Reports how often both agree.")
+@options.compared_by
+@options.seed
+def review(given: Any) -> None:
     """Ask, pair by pair, whether two texts of a TABLE mean the same, and estimate precision.
 
     TABLE has texts (--text), records (--compare), pairs of texts (--text1, --text2) or pairs of
@@ -149,35 +103,37 @@ def review(
     answers are appended and other columns stay. Answers that this command did not ask for count
     only for their own pair.
     """
+    table, html, precision = given.table, given.html, given.precision
     if table == "-":
         raise click.UsageError("answers come from standard input, so TABLE must be a file")
     if html is None:
         _check_input()
-    elif (n, model, second) != (None, None, None):
+    elif (given.n, given.model, given.second) != (None, None, None):
         raise click.UsageError("--html asks nothing here; leave out -n, --model and --second")
-    check_places({"--labels": labels, "--model": model, "--html": html}, [table, second])
-    rows = reading.open_table(table, encoding)
-    asked = asked_of(rows, text, text1, text2, (left, right), compare)
-    answers = Answers(labels, tuple(asked.kinds or ()))
-    other = None if second is None else Answers(second, tuple(asked.kinds or ()))
+    outputs = {"--labels": given.labels, "--model": given.model, "--html": html}
+    writing.check_places(outputs, [table, given.second])
+    rows = reading.open_table(table, given.encoding)
+    asked = asked_of(rows, given)
+    columns = tuple(asked.kinds or ())
+    answers = Answers(given.labels, columns)
+    other = None if given.second is None else Answers(given.second, columns)
     leaves(_kept(answers))
-    candidates = candidate_pairs(asked, rows, seed, encoder)
-    chosen = threshold or _expected_threshold(candidates, precision)
-    reasons = REASONS if candidates.kinds is None else tuple(candidates.kinds)
+    candidates = candidate_pairs(asked, rows, given.seed, given.encoder)
+    threshold = given.threshold or _expected_threshold(candidates, precision)
+    asks = Review(candidates.ends, candidates.scores, threshold, candidates.order(given.seed))
+    reasons = columns or REASONS
     if html is not None:
-        ours = Review(candidates.ends, candidates.scores, chosen, candidates.order(seed))
-        data = review_data(candidates, ours, answers, chosen, precision, reasons)
+        data = review_data(candidates, asks, answers, threshold, precision, reasons)
         write_page(review_page(data, title=f"Review of {PurePath(table).name}"), html)
-        note_written(html)
+        writing.note_written(html)
         return
-    fit = _Fit(model, candidates, seed)
+    fit = _Fit(given.model, candidates, given.seed)
     note(_kept(answers))
-    dialogue = _Dialogue(answers, candidates, fit, chosen, precision, seed, reasons)
-    n = n or N_QUESTIONS
+    n = given.n or N_QUESTIONS
     note(f"{n} questions: {_CHOICES}")
     keys = ", ".join(f"{key} {name}" for key, name in enumerate(reasons, 1))
     note(f"a reason may follow, by key or in words, such as n2: {keys}")
-    dialogue.run(n)
+    _Dialogue(answers, candidates, asks, fit, threshold, precision, reasons).run(n)
     answers.restore()
     fit(answers)
     if other is not None:
@@ -187,9 +143,7 @@ def review(
 
 def _expected_threshold(candidates: Candidates, precision: float | None) -> float:
     expected = expected_precision(candidates.ends, candidates.scores)
-    if precision is None:
-        return expected.best_threshold
-    return _lowest_of(expected, precision)
+    return expected.best_threshold if precision is None else _lowest_of(expected, precision)
 
 
 def _lowest_of(expected: ExpectedPrecision, precision: float) -> float:
@@ -204,26 +158,17 @@ def _lowest_of(expected: ExpectedPrecision, precision: float) -> float:
     return expected.best_threshold
 
 
+@dataclass
 class _Dialogue:
     """The dialogue with the user; every answer of the session can be undone."""
 
-    def __init__(
-        self,
-        answers: Answers,
-        candidates: Candidates,
-        fit: Callable[[Answers], None],
-        threshold: float,
-        precision: float | None,
-        seed: int,
-        reasons: tuple[str, ...],
-    ) -> None:
-        self._answers = answers
-        self._candidates = candidates
-        self._fit = fit
-        self._threshold = threshold
-        self._precision = precision
-        self._reasons = reasons
-        self._review = Review(candidates.ends, candidates.scores, threshold, candidates.order(seed))
+    answers: Answers
+    candidates: Candidates
+    asks: Review
+    fit: Callable[[Answers], None]
+    threshold: float
+    precision: float | None
+    reasons: Sequence[str]
 
     def run(self, n: int) -> None:
         """Ask n pairs, or until someone quits or the precision is decided."""
@@ -231,15 +176,15 @@ class _Dialogue:
         again: list[int] = []
         while len(asked) < n:
             if not again and len(asked) % BATCH == 0:
-                self._fit(self._answers)
-            self._answers.refresh()
-            known = self._candidates.known(self._answers)
+                self.fit(self.answers)
+            self.answers.refresh()
+            known = self.candidates.known(self.answers)
             again = [row for row in again if row not in known]
-            rows = again or self._review.questions(known, 1, self._precision)
+            rows = again or self.asks.questions(known, 1, self.precision)
             if not rows:
                 click.echo("all pairs have been asked", err=True)
                 return
-            pair = self._candidates.texts[rows[0]]
+            pair = self.candidates.texts[rows[0]]
             answer, reason = self._ask(pair, f"{len(asked) + 1}/{n}")
             if answer == "q":
                 return
@@ -252,14 +197,14 @@ class _Dialogue:
                 again = []
                 if self._is_decided():
                     return
-            leaves(_kept(self._answers))
+            leaves(_kept(self.answers))
 
     def _is_decided(self) -> bool:
         """Show the estimate; return whether more answers are of no use."""
-        known = self._candidates.known(self._answers)
-        for line in estimate_lines(self._review, known, self._threshold, self._precision):
+        known = self.candidates.known(self.answers)
+        for line in estimate_lines(self.asks, known, self.threshold, self.precision):
             click.echo(line, err=True)
-        stop = stop_line(self._review, known, self._precision)
+        stop = stop_line(self.asks, known, self.precision)
         if stop:
             click.echo(stop, err=True)
         return bool(stop)
@@ -267,9 +212,9 @@ class _Dialogue:
     def _ask(self, pair: np.ndarray, place: str) -> tuple[str, str]:
         click.echo(f"\n{place}", err=True)
         lines = [printable_text(text, _SHOWN_CHARACTERS) for text in pair]
-        if self._candidates.kinds:
+        if self.candidates.kinds:
             cells = zip(*(record.split(CELL_END) for record in pair), strict=True)
-            lines = side_by_side(dict(zip(self._candidates.kinds, cells, strict=True)))
+            lines = side_by_side(dict(zip(self.candidates.kinds, cells, strict=True)))
         for line in lines:
             click.echo(f"  {line}", err=True)
         while True:
@@ -285,15 +230,15 @@ class _Dialogue:
             reason = read[2]
             if not reason.isdecimal():
                 return read[1].lower(), reason
-            if 1 <= int(reason) <= len(self._reasons):
-                return read[1].lower(), self._reasons[int(reason) - 1]
-            click.echo(f"reasons have the keys 1 to {len(self._reasons)}", err=True)
+            if 1 <= int(reason) <= len(self.reasons):
+                return read[1].lower(), self.reasons[int(reason) - 1]
+            click.echo(f"reasons have the keys 1 to {len(self.reasons)}", err=True)
 
     def _keep(self, pair: np.ndarray, answer: str, reason: str) -> None:
         """Save an answer; if it cannot be written, wait until it can."""
         while True:
             try:
-                return self._answers.add(pair.tolist(), answer, reason)
+                return self.answers.add(pair.tolist(), answer, reason)
             except (OSError, ValueError, click.ClickException) as error:
                 cause = error.message if isinstance(error, click.ClickException) else str(error)
                 row = json.dumps([*pair, answer, *([reason] if reason else [])], ensure_ascii=False)
@@ -306,7 +251,7 @@ class _Dialogue:
                     raise Failure(f"this answer was not kept: {row}") from error
 
     def _undo(self) -> str:
-        if self._answers.undo():
+        if self.answers.undo():
             return "the last answer is taken back"
         return "that answer is no longer in the file: nothing to take back"
 
@@ -325,31 +270,31 @@ def _check_input() -> None:
         reconfigure(errors="replace")  # what is no UTF-8 is no answer, and is asked again
 
 
+@dataclass
 class _Fit:
     """Fit and save a model when there are new answers."""
 
-    def __init__(self, path: str | None, candidates: Candidates, seed: int) -> None:
-        self._path = path
-        self._candidates = candidates
-        self._seed = seed
-        self._fitted_on: list[Any] | None = None
+    path: str | None
+    candidates: Candidates
+    seed: int
+    fitted_on: list[Any] | None = None
 
     @cached_property
     def _untrained(self) -> Any:
-        if self._candidates.kinds is not None:
-            given = {name: kind for name, kind in self._candidates.kinds.items() if kind}
-            return record_duplicates(kinds=given, random_state=self._seed)
-        return few_label_duplicates(self._candidates.pool(self._seed), random_state=self._seed)
+        if self.candidates.kinds is not None:
+            given = {name: kind for name, kind in self.candidates.kinds.items() if kind}
+            return record_duplicates(kinds=given, random_state=self.seed)
+        return few_label_duplicates(self.candidates.pool(self.seed), random_state=self.seed)
 
     def __call__(self, answers: Answers) -> None:
         """Fit unless there are no new answers."""
-        if self._path is None:
+        if self.path is None:
             return
         pairs, y = answers.labelled()
         content = [*pairs.ravel().tolist(), *y.tolist()]
-        if content == self._fitted_on:
+        if content == self.fitted_on:
             return
-        folds = usable_folds(pairs, y, FOLDS, self._seed) if len(y) else 0
+        folds = usable_folds(pairs, y, FOLDS, self.seed) if len(y) else 0
         if folds < 2:
             note(
                 "no model yet: it needs at least two duplicates and two other pairs without "
@@ -357,13 +302,13 @@ class _Fit:
             )
             return
         classifier = self._untrained.set_params(cv=folds)
-        if self._candidates.kinds is None:
+        if self.candidates.kinds is None:
             classifier.set_params(final_estimator__n_estimators=TREES).fit(pairs, y)
         else:
-            classifier.fit(_records(pairs, self._candidates.kinds), y)
-        save_model(classifier, self._path)
-        self._fitted_on = content
-        note(f"wrote {self._path}, fitted on {len(y)} labels")
+            classifier.fit(_records(pairs, self.candidates.kinds), y)
+        save_model(classifier, self.path)
+        self.fitted_on = content
+        note(f"wrote {self.path}, fitted on {len(y)} labels")
 
 
 def _records(pairs: np.ndarray, columns: Iterable[str]) -> RecordPairs:

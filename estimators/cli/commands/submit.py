@@ -7,90 +7,67 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import click
 
-from estimators.cli import reading
-from estimators.cli.console import Failure, examples, leaves, note, progress, quiet_option
-from estimators.cli.options import (
-    FILE,
-    device_option,
-    id_option,
-    model_option,
-    pair_options,
-    prior_option,
-)
+from estimators.cli import models, options, reading, writing
+from estimators.cli.console import Failure, leaves, note, progress
 from estimators.cli.tables import format_of
-from estimators.cli.writing import check_places, digest_of, is_file, note_written, standard_output
 
 _PAIRS, _JUDGED = "pairs", "judged"
 
 
-@click.command(
-    epilog=examples(
-        "film submit test.csv --model duplicates.film --prior 0.1746 --out submission.csv"
-    ),
-)
-@click.argument("test", type=FILE, metavar="TEST")
-@pair_options
-@id_option(f"Ids of the pairs. Default: {' or '.join(reading.TEST_ID_COLUMNS)}.")
-@model_option()
-@prior_option("Share of duplicates in TEST (0.1746 in Kaggle's). Default: as in training.")
-@click.option(
+@options.command("film submit test.csv --model duplicates.film --prior 0.1746 --out submission.csv")
+@click.argument("test", type=options.FILE, metavar="TEST")
+@options.pairs
+@options.ids(f"Ids of the pairs. Default: {' or '.join(reading.TEST_ID_COLUMNS)}.")
+@options.model()
+@options.prior("Share of duplicates in TEST (0.1746 in Kaggle's). Default: as in training.")
+@options.file(
     "-o",
     "--out",
-    type=FILE,
-    metavar="FILE",
     required=True,
     help="Where the submission goes, always CSV; - is standard output.",
 )
-@device_option
-@quiet_option
-def submit(
-    test: str,
-    text1: str | None,
-    text2: str | None,
-    name: str | None,
-    model: str,
-    prior: float | None,
-    out: str,
-    device: str | None,
-    encoding: str | None,
-) -> None:
+@options.device
+def submit(given: Any) -> None:
     """Score the pairs of Kaggle's Quora question pairs TEST file and write test_id,is_duplicate.
 
     A large CSV file is read row by row. Finished scores are kept in the folder FILE.parts until
     the submission is complete; if interrupted, the same command continues.
     """
-    if is_file(out) and format_of(out) not in (None, "csv"):
+    out = given.out
+    to_file = writing.is_file(out)
+    if to_file and format_of(out) not in (None, "csv"):
         raise click.UsageError(f"--out {out}: a submission is CSV; end the name in .csv")
-    check_places({"--out": out}, [test, model])
-    classifier = reading.open_model(model, device)
-    rows = reading.named_pairs(test, text1, text2, name, encoding)
+    writing.check_places({"--out": out}, [given.test, given.model])
+    classifier = models.load_classifier(given.model, given.device)
+    rows = reading.named_pairs(given)
     from estimators.pairs import keep_pairs, write_kept_predictions
 
     with _kept(out) as keep:
         pairs = keep_pairs(rows, keep / _PAIRS)
-        target = out if is_file(out) else standard_output()
+        target = out if to_file else writing.standard_output()
         with progress(pairs.shape[0], "submit") as advance:
             mean = write_kept_predictions(
                 classifier,
                 pairs,
                 target,
                 keep / _JUDGED,
-                model_digest=digest_of(model),
-                prior=prior,
+                model_digest=writing.digest_of(given.model),
+                prior=given.prior,
                 advance=advance,
             )
     note(f"{pairs.shape[0]} predictions, mean {mean:.4f}")
-    if is_file(out):
-        note_written(out, f"{pairs.shape[0]} rows")
+    if to_file:
+        writing.note_written(out, f"{pairs.shape[0]} rows")
 
 
 @contextmanager
 def _kept(out: str) -> Iterator[Path]:
     """Yield the folder of finished scores; it stays if the command is interrupted."""
-    if not is_file(out):
+    if not writing.is_file(out):
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder)
         return

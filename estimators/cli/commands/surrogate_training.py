@@ -33,22 +33,19 @@ class ScoredTable(NamedTuple):
         return self.pairs[rows], self.scores[rows]
 
 
-def train_surrogate(options: Any) -> None:
+def train_surrogate(given: Any) -> None:
     """Train a `SurrogateRegressor` on a table of scored pairs, save it, and report how good it is.
 
-    Parameters
-    ----------
-    options : namespace
-        The options of film train. ``pairs`` is a file that film harvest wrote, or a table with a
-        column of scores, which ``label`` names.
+    The options of film train name a file that film harvest wrote, or a table with a column of
+    scores, which ``--label`` names.
     """
-    model, cache = options.model, options.cache
+    model, cache = given.model, given.cache
     if os.path.exists(model) and (not os.path.isdir(model) or os.listdir(model)):
         raise click.UsageError(f"--model {model} already exists; give a new folder")
-    table = _read(options.pairs, options.text1, options.text2, options.label, options.encoding)
+    table = _read(given)
     train, y = table.of("train")
     if len(train) < 2:
-        raise Failure(f"{options.pairs} has {len(train)} pairs to train on; give some thousand")
+        raise Failure(f"{given.pairs} has {len(train)} pairs to train on; give some thousand")
     # Loaded here: torch takes a second.
     from estimators.contexts import SurrogateRegressor
 
@@ -58,22 +55,22 @@ def train_surrogate(options: Any) -> None:
     leaves(kept if cache is None else f"{kept}; run the same command to continue from {cache}")
     note(f"training on {len(train):,} pairs, {len(held[0]):,} more choose the best weights")
     with tempfile.TemporaryDirectory() as folder:
-        begun: Any = options.start
-        if options.scratch:
+        begun: Any = given.start
+        if given.scratch:
             from estimators.encoders import make_encoder
 
             texts = train.ravel().tolist()
-            begun = make_encoder(texts, Path(folder, "new"), random_state=options.seed)
+            begun = make_encoder(texts, Path(folder, "new"), random_state=given.seed)
         learner = SurrogateRegressor(
             begun,
-            score_range=options.score_range or None,
-            epochs=1 if options.epochs is None else options.epochs,
-            max_length=options.max_length,
-            train_max_length=min(options.max_length, MOST_IN_TRAINING),
-            dtype=options.dtype,
-            device=options.device,
+            score_range=given.score_range or None,
+            epochs=1 if given.epochs is None else given.epochs,
+            max_length=given.max_length,
+            train_max_length=min(given.max_length, MOST_IN_TRAINING),
+            dtype=given.dtype,
+            device=given.device,
             checkpoint=cache,
-            random_state=options.seed,
+            random_state=given.seed,
             verbose=verbosity(),
         )
         learner.fit(train, y, eval_set=eval_set)
@@ -82,12 +79,10 @@ def train_surrogate(options: Any) -> None:
     note(f"wrote {model} (a SurrogateRegressor of {len(train):,} pairs)")
 
 
-def _read(
-    path: str, text1: str | None, text2: str | None, score: str | None, encoding: str | None
-) -> ScoredTable:
-    table = reading.open_table(path, encoding)
-    pairs = reading.pairs_of(table, text1, text2)
-    column = reading.choose_column(table, score, SCORE_COLUMNS, "--label", "the scores")
+def _read(given: Any) -> ScoredTable:
+    table = reading.open_table(given.pairs, given.encoding)
+    pairs = reading.pairs_of(table, given)
+    column = reading.choose_column(table, given.label, SCORE_COLUMNS, "--label", "the scores")
     scores = np.array([_number(table, row, cell) for row, cell in enumerate(table.column(column))])
     splits = np.full(len(pairs), "train", dtype=object)
     if "split" in table.columns:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from filelock import Timeout
 
-from estimators.cli import reading
+from estimators.cli import models, reading
 from estimators.cli.console import Failure, note
 from estimators.cli.options import LABEL_COLUMNS
 from estimators.cli.tables import Table, escape_formula
@@ -42,7 +42,7 @@ class Collection:
         if to_add:
             click.get_current_context().with_resource(alone_at(path))
         self._stamp = _stamp(path)
-        self.finder = reading.load_model(path, device)
+        self.finder = models.load_model(path, device)
         if (
             type(self.finder).__name__ != "DuplicateFinder"
             or not self.finder.__sklearn_is_fitted__()
@@ -59,8 +59,7 @@ class Collection:
         if taken:
             raise Failure(
                 f"{self.path} already has the id {taken[0][:60]!r} ({len(taken):,} of {len(ids):,} "
-                "new ids in all); new rows need new ids: name another column by --id, or leave out "
-                "--add"
+                "new ids); new rows need new ids: name another column by --id, or leave out --add"
             )
 
     def whole(self, like: Table) -> Table:

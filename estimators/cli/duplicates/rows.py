@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from estimators.cli import reading
+from estimators.cli import options, reading
 from estimators.cli.console import Failure, note
 from estimators.cli.options import TEXT_COLUMNS
 from estimators.cli.tables import Table
@@ -32,10 +32,15 @@ class Compared(NamedTuple):
     theirs: dict[str, str]
     kinds: dict[str, str]
 
+    @classmethod
+    def alike(cls, names: Sequence[str]) -> Compared:
+        """Return columns of the same names in both tables, whose kinds are to be recognised."""
+        same = {name: name for name in names}
+        return cls(same, same, dict.fromkeys(names, ""))
+
 
 def compared_columns(
-    compare: Sequence[str],
-    text: Sequence[str] | None,
+    given: Any,
     fixed: Sequence[str] | None,
     table: Table,
     other: Table | None,
@@ -45,11 +50,10 @@ def compared_columns(
 
     Parameters
     ----------
-    compare : sequence of str
-        ``--compare``: COLUMN, COLUMN:KIND, or COLUMN=OTHER if the table of ``--against`` names it
-        differently. Without it, all columns but ids if no column has a usual name of texts.
-    text : sequence of str or None
-        ``--text``.
+    given : namespace
+        Options. ``--compare`` is COLUMN, COLUMN:KIND, or COLUMN=OTHER if the table of
+        ``--against`` names it differently. Without it, all columns but ids are compared if no
+        column has a usual name of texts.
     fixed : sequence of str or None
         Columns of the records of a model or a collection: empty if it compares texts, None if
         there is neither.
@@ -58,23 +62,16 @@ def compared_columns(
     hidden : iterable of str
         Columns that are not compared unless they are named.
     """
+    compare, text = given.compare, given.text
     if compare and text is not None:
         raise click.UsageError("--text joins columns, --compare compares each; give one of them")
-    if fixed is not None and not fixed:
-        if compare:
-            raise click.UsageError(
-                "--compare: this model or collection compares texts; give --text instead"
-            )
-        return None
     if fixed is not None:
-        if compare or text is not None:
-            option = "--compare" if compare else "--text"
-            raise click.UsageError(
-                f"{option}: the model or collection compares its own columns, {', '.join(fixed)}; "
-                f"leave out {option}"
-            )
-        same = {name: name for name in fixed}
-        return Compared(same, same, dict.fromkeys(fixed, ""))
+        if not fixed:
+            options.refuse(compare="is for columns, and this model compares texts; give --text")
+            return None
+        own = f"is not for this model, which compares its own columns: {', '.join(fixed)}"
+        options.refuse(compare=own, text=own)
+        return Compared.alike(fixed)
     if compare:
         kinds = reading.compared_kinds(compare)
         split = {
@@ -105,8 +102,7 @@ def compared_columns(
         )
     if alone := [name for name in others if name not in common]:
         note(f"not compared, because only {table.source} has them: {', '.join(alone)}")
-    same = {name: name for name in common}
-    return Compared(same, same, dict.fromkeys(common, ""))
+    return Compared.alike(common)
 
 
 def rows_of(table: Table, text: Any, columns: dict[str, str] | None) -> Rows:

@@ -9,11 +9,14 @@ import numpy as np
 
 from estimators.cli.console import Failure
 from estimators.cli.tables import Table
+from film.judge import ExpectedPrecision
 
 GROUP_COLUMNS = ["group", "id", "score", "weakest"]
 PAIR_COLUMNS = ["id1", "id2", "score", "kind", "text1", "text2"]
 MAPPING_COLUMNS = ["id", "kept", "group", "score"]
 SOURCES = "sources"
+_SHOWN = (0.2, 0.4, 0.6, 0.8, 0.9)
+"""Thresholds of which estimates are told."""
 Result = tuple[list[str], Any]
 
 
@@ -107,8 +110,7 @@ def sort_values(table: Table, column: str) -> list[Any]:
     wrong = next(row for row, cell in enumerate(cells) if cell and not _is_number(cell))
     raise Failure(
         f"--keep {column}: its cells must be all numbers or all dates such as 2026-01-31, but line "
-        f"{table.lines[wrong]} has {cells[wrong][:60]!r}; name another column, or give first or "
-        "longest"
+        f"{table.lines[wrong]} has {cells[wrong][:60]!r}; name another column, first or longest"
     )
 
 
@@ -123,3 +125,37 @@ def _moment(cell: str) -> float:
     """Seconds of a date; one without a zone counts as UTC."""
     moment = datetime.fromisoformat(cell)
     return (moment - datetime(1970, 1, 1, tzinfo=moment.tzinfo)).total_seconds()
+
+
+def expected_lines(
+    expected: ExpectedPrecision | None, chosen: float, is_by_group: bool = False
+) -> list[str]:
+    """Describe the chosen threshold and some others; nothing if there is no estimate.
+
+    ``is_by_group`` says that the result lists groups, whose pairs may have lower scores.
+    """
+    if expected is None:
+        return []
+    every = [(threshold, expected.at(threshold)) for threshold in sorted({chosen, *_SHOWN})]
+    n_chosen = expected.at(chosen)["pairs"]
+    # Thresholds of different numbers of pairs; the chosen one among equal ones.
+    shown = {at["pairs"]: (threshold, at) for threshold, at in every if at["pairs"] != n_chosen}
+    shown[n_chosen] = chosen, expected.at(chosen)
+    shown.pop(0, None)
+    if not shown:
+        return []
+    of = ", for pairs and not for groups" if is_by_group else ""
+    lines = [f"estimates from the scores alone{of}, with 90 % intervals; copies do not count:"]
+    for threshold, at in sorted(shown.values(), key=lambda pair: pair[0]):
+        lines.append(
+            f"from {threshold:.2f}{' (chosen)' if threshold == chosen else ''}: {at['pairs']} "
+            f"pairs, precision {percent(at['precision'], at['precision_interval'])}, recall "
+            f"{percent(at['recall'], at['recall_interval'])}"
+        )
+    return lines
+
+
+def percent(value: float, interval: tuple[float, float]) -> str:
+    """Return a share and its interval as text."""
+    low, high = (f"{100 * end:.0f}" for end in interval)
+    return f"{100 * value:.0f} % ({low}–{high} %)"

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from estimators.cli.console import Failure
-from estimators.cli.tables import Table, read_table
-from estimators.cli.writing import form_of
+from estimators.cli.tables import Table, format_of, read_table
 from film.datasets import atomic_writer
 
 REASON = "reason"
@@ -51,7 +50,7 @@ class AnswerFile:
         self._columns = list(columns)
         self._raw = Path(path).read_bytes() if Path(path).exists() else b""
         self._text, self._encoding, self._header = "", "utf-8", list(columns)
-        self._is_json = form_of(path) == "jsonl"
+        self._is_json = format_of(path) == "jsonl"
         self.table: Table | None = None
         self.rows: list[list[str]] = []
         self.notes: list[str] = []
@@ -70,7 +69,7 @@ class AnswerFile:
                 record = dict(zip(names, row, strict=False))
                 text += json.dumps(record, ensure_ascii=False) + newline
         else:
-            by_name = "\t" if form_of(self._path) == "tsv" else ","
+            by_name = "\t" if format_of(self._path) == "tsv" else ","
             delimiter = _delimiter(text, self._header) if text else by_name
             header = list(dict.fromkeys([*self._header, *names]))
             if not text:

@@ -185,9 +185,8 @@ class Answers:
                 self._lock.acquire()
             except Timeout as error:
                 raise Failure(
-                    f"{self.path} has been locked by another session of film review for more than "
-                    f"{LOCK_SECONDS:g} seconds; if that session hangs, end it, and run the "
-                    "command again"
+                    f"{self.path} has been locked by another session of film review for over "
+                    f"{LOCK_SECONDS:g} seconds; end it if it hangs, and run the command again"
                 ) from error
             try:
                 yield self._read()

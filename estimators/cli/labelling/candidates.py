@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -10,12 +10,12 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cli import reading
+from estimators.cli import models, reading
 from estimators.cli.console import Failure, note, verbosity
 from estimators.cli.duplicates.rows import compared_columns, rows_of
 from estimators.cli.general import compared_pairs, finder_of_pairs, note_kinds
 from estimators.cli.labelling.answers import Answers, Key
-from estimators.cli.options import NO_ENCODER, chosen_encoder
+from estimators.cli.options import NO_ENCODER
 from estimators.cli.tables import Table
 from estimators.corpus import DuplicateFinder
 from estimators.inputs import record_texts, split_columns
@@ -87,28 +87,21 @@ class Asked(NamedTuple):
     kinds: dict[str, str] | None
 
 
-def asked_of(
-    table: Table,
-    text: Any,
-    text1: str | None,
-    text2: str | None,
-    sides: Any = (None, None),
-    compare: Sequence[str] = (),
-) -> Asked:
+def asked_of(table: Table, given: Any) -> Asked:
     """Tell tables of pairs from tables of texts or records, by the options and usual names."""
-    given = (text1, text2, *sides) != (None,) * 4
-    if text is not None and given:
+    of_pairs = (given.text1, given.text2, given.left, given.right) != (None,) * 4
+    if given.text is not None and of_pairs:
         raise click.UsageError(
             "give --text for a table of texts, or --text1 and --text2 for a table of pairs"
         )
     # Columns of other usual sides, such as address_1 and address_2, may be of one record.
     has_records = bool(split_columns(table.columns, "left_", "right_").paired)
-    has_pairs = has_records or (not compare and reading.pair_columns_of(table))
-    if given or (text is None and has_pairs):
-        pairs, kinds = compared_pairs(table, text1, text2, sides, compare)
+    has_pairs = has_records or (not given.compare and reading.pair_columns_of(table))
+    if of_pairs or (given.text is None and has_pairs):
+        pairs, kinds = compared_pairs(table, given)
         return Asked(pairs, None, kinds)
-    compared = compared_columns(compare, text, None, table, None, ())
-    rows = rows_of(table, text, compared and compared.ours)
+    compared = compared_columns(given, None, table, None, ())
+    rows = rows_of(table, given.text, compared and compared.ours)
     return Asked(None, rows, compared and compared.kinds)
 
 
@@ -118,10 +111,10 @@ def candidate_pairs(asked: Asked, table: Table, seed: int, encoder: str = NO_ENC
         if encoder != NO_ENCODER:
             raise click.UsageError("--encoder finds pairs of a table of texts; leave it out")
         pairs = _drawn(asked.pairs, table, seed)
-        finder = finder_of_pairs(pairs, encoder, None, asked.kinds)
+        finder = finder_of_pairs(pairs, encoder, asked.kinds)
         scores, _ = finder.score_pairs(pairs.tolist())
     else:
-        name = chosen_encoder(encoder, len(set(asked.rows.texts)))
+        name = models.chosen_encoder(encoder, len(set(asked.rows.texts)))
         finder = DuplicateFinder(encoder=name, compare=asked.kinds, verbose=verbosity())
         found = finder.fit(asked.rows.given).find(threshold=0)
         note_kinds(finder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from estimators.cli.duplicates.tables import percent
 from estimators.cli.labelling.answers import Key
 from film.judge import Review, ReviewEstimate
 
@@ -27,8 +28,8 @@ def estimate_lines(
     now, later = review.estimate(known), review.forecast(known, NEXT, precision)
     return [
         f"at threshold {threshold:.2f}: precision "
-        f"{_percent(now.precision, now.precision_interval)}, recall "
-        f"{_percent(now.recall, now.recall_interval)}; with {NEXT} more answers about "
+        f"{percent(now.precision, now.precision_interval)}, recall "
+        f"{percent(now.recall, now.recall_interval)}; with {NEXT} more answers about "
         f"{_widths(later)}"
     ]
 
@@ -63,11 +64,6 @@ def agreement_line(mine: dict[Key, int | None], other: dict[Key, int | None]) ->
     chance = ones[0] * ones[1] + (1 - ones[0]) * (1 - ones[1])
     kappa = f", kappa {(equal - chance) / (1 - chance):.2f}" if chance < 1 else ""
     return f"both have answered {n} pairs, and agree on {equal:.0%}{kappa}"
-
-
-def _percent(value: float, interval: tuple[float, float]) -> str:
-    low, high = (f"{100 * end:.0f}" for end in interval)
-    return f"{100 * value:.0f} % ({low}–{high} %)"
 
 
 def _widths(found: ReviewEstimate) -> str:

@@ -80,8 +80,7 @@ def _only_member(data: bytes, name: str, source: str) -> tuple[bytes, str]:
             raise ValueError(f"{source} is a model, where a table is needed; give it by --model")
         if "content.xml" in names:
             raise ValueError(
-                f"{source} is a document of LibreOffice or OpenOffice; save it as .xlsx, or as CSV "
-                "in UTF-8"
+                f"{source} is a document of LibreOffice or OpenOffice; save it as .xlsx or CSV"
             )
         if len(members) != 1:
             raise ValueError(

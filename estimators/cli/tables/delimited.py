@@ -1,17 +1,23 @@
-"""Delimited tables: commas, semicolons, tabs, pipes or carets."""
+"""Delimited tables (commas, semicolons, tabs, pipes, carets), whole or row by row."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from pathlib import PurePath
+from typing import IO, Any, NamedTuple
 
-from estimators.cli.tables.cells import cell_text
+from estimators.cli.tables.table import Table, cell_text, check_columns
 
+LARGE = 32 * 2**20
+"""Bytes from which a table is read row by row."""
+_HEAD = 65_536
 Parsed = tuple[list[str], list[list[Any]], list[int]]
 
 # The line by which Excel is told the separator.
@@ -179,3 +185,80 @@ def _cells_up_to(size: int) -> Iterator[None]:
             yield
         finally:
             csv.field_size_limit(before)
+
+
+class Stream(NamedTuple):
+    """A table whose rows stay on disk.
+
+    Parameters
+    ----------
+    header : Table
+        The table without its rows.
+    rows : iterator of (line, cells)
+        Line of the file at which a row starts, and its cells, as many as there are columns.
+    """
+
+    header: Table
+    rows: Iterator[tuple[int, list[str]]]
+
+
+def stream_table(path: str, encoding: str | None = None) -> Stream | None:
+    """Open a CSV file to read its rows one by one.
+
+    Parameters
+    ----------
+    path : str
+        A file, or "-".
+    encoding : str, optional
+        As in `read_table`; None is UTF-8.
+
+    Returns
+    -------
+    stream : Stream or None
+        None where `read_table` should read it: a file that is small, compressed, no CSV, not UTF-8
+        from its first bytes on, or with a column without a name.
+    """
+    if path == "-" or not os.path.isfile(path) or os.path.getsize(path) < LARGE:
+        return None
+    suffix = PurePath(path).suffix.lower()
+    if suffix != ".csv":
+        return None
+    encoding = encoding or "utf-8-sig"
+    try:
+        with open(path, encoding=encoding, newline="") as handle:
+            head = handle.read(_HEAD)
+        codecs.lookup(encoding)
+    except (UnicodeError, LookupError):
+        return None
+    delimiter = delimiter_of(head, suffix)
+    if delimiter == "\t" or "\0" in head or told_separator(head)[0]:
+        return None
+    rows = _rows(path, encoding, delimiter)
+    columns = next(rows)[1]
+    if not all(name.strip() for name in columns):
+        return None
+    check_columns(columns, path)
+    return Stream(Table(columns, [], [], encoding, "csv", [], path), rows)
+
+
+def _rows(path: str, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the header and the rows, each with its line, and check their widths."""
+    line, columns = 0, []
+    with open(path, encoding=encoding, newline="") as handle:
+        try:
+            for line, cells in numbered_rows(handle, delimiter, path):
+                if columns:
+                    refuse_header(cells, columns, line, path)
+                columns = columns or cells
+                if len(cells) != len(columns):
+                    raise ValueError(
+                        f"{path}: line {line} has {len(cells)} cells, and the header "
+                        f"{len(columns)}; put quotation marks around cells that hold "
+                        f"{delimiter!r} or a line break, or fill up the row"
+                    )
+                yield line, cells
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path}: after line {line} a byte 0x{error.object[error.start]:02x} is not "
+                f"{encoding}; give encoding=, or save the file again as UTF-8"
+            ) from error

@@ -7,21 +7,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
-from estimators.cli.tables.cells import to_json
 from estimators.cli.tables.decoding import line_of
+from estimators.cli.tables.table import to_json
 from film.unpacking import size_limit
 
+ARRAY_OF_OBJECTS = re.compile(r"\s*\[\s*\{")
+"""How a text of unknown format begins that is an array of objects, not CSV."""
 _SPACE = re.compile(r"[ \t\r\n]*")
-
-
-def is_array_of_objects(text: str) -> bool:
-    """Return whether a text of unknown format is an array of objects, not CSV."""
-    if not re.match(r"\s*\[\s*\{", text):
-        return False
-    try:
-        return isinstance(json.loads(text), list)
-    except (ValueError, RecursionError):
-        return False
 
 
 def parse_lines(text: str, source: str) -> tuple[list[str], list[list[Any]], list[int]]:

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
-from estimators.cli.tables.cells import cell_text
 from estimators.cli.tables.sheets import check_library
+from estimators.cli.tables.table import cell_text
 from film.unpacking import size_limit
 
 _TEXTS = ("NONE", "STRING", "JSON", "ENUM", "BSON")
@@ -39,7 +39,9 @@ def parse_parquet(data: bytes, source: str) -> tuple[list[str], list[list[Any]],
                 size += sum(_size(chunk) for chunk in found.chunks)
                 if size > limit:
                     break
-                column += _as_texts(_without_nan(_decoded(found).to_pylist()))
+                if pyarrow.types.is_dictionary(found.type):
+                    found = found.cast(found.type.value_type)
+                column += map(_plain, found.to_pylist())
         names = list(file.schema_arrow.names)
     except MemoryError:
         raise
@@ -93,14 +95,6 @@ def _size(array: Any) -> int:
     return 0
 
 
-def _decoded(column: Any) -> Any:
-    import pyarrow
-
-    if pyarrow.types.is_dictionary(column.type):
-        return pyarrow.chunked_array([chunk.dictionary_decode() for chunk in column.chunks])
-    return column
-
-
 def write_parquet(handle: IO[bytes], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write typed columns; a column of mixed types becomes text."""
     import pyarrow
@@ -119,18 +113,13 @@ def write_parquet(handle: IO[bytes], columns: Sequence[str], rows: Iterable[Sequ
     handle.write(buffer.getbuffer())
 
 
-def _as_texts(values: list[Any]) -> list[Any]:
-    """Decode bytes that are UTF-8, which some programs write for texts."""
-    return [_decoded_bytes(value) if isinstance(value, bytes) else value for value in values]
-
-
-def _decoded_bytes(value: bytes) -> str | bytes:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value
-
-
-def _without_nan(values: list[Any]) -> list[Any]:
-    # pandas writes a missing number as NaN.
-    return [None if isinstance(v, float) and math.isnan(v) else v for v in values]
+def _plain(value: Any) -> Any:
+    """Return None for NaN, and a text for bytes that are UTF-8, which some programs write."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value
+    return value

@@ -9,8 +9,8 @@ from typing import IO, Any
 
 from estimators.cli.tables.compression import decompressed
 from estimators.cli.tables.decoding import decoded, refuse_other_kinds
-from estimators.cli.tables.delimited import delimiter_of, parse_delimited
-from estimators.cli.tables.json_tables import is_array_of_objects, parse_array, parse_lines
+from estimators.cli.tables.delimited import Parsed, delimiter_of, parse_delimited
+from estimators.cli.tables.json_tables import ARRAY_OF_OBJECTS, parse_array, parse_lines
 from estimators.cli.tables.parquet import parse_parquet
 from estimators.cli.tables.sheets import parse_workbook
 from estimators.cli.tables.table import (
@@ -83,21 +83,20 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
     source, name, raw = _read(path)
     notes: list[str] = []
     format = FORMAT_OF_SUFFIX.get(PurePath(name).suffix.lower())
-    binary = _binary_format(raw, format, source)
-    if binary is not None:
+    if binary := _binary_format(raw, format, source):
         if encoding is not None:
             notes.append(f"{source} is not text, so its encoding was ignored")
         is_sheet = binary == "xlsx"
         parsed = parse_workbook(raw, source, notes) if is_sheet else parse_parquet(raw, source)
-        return _checked_table(*parsed, "binary", binary, notes, source)
+        return _checked_table(parsed, "binary", binary, notes, source)
     text, encoding = decoded(raw, encoding, source, notes)
     text = text.removeprefix("\ufeff")
     refuse_other_kinds(text, source)
     if not text.strip():
         raise ValueError(f"{source} is empty; give a file with a header and at least one row")
     if format is None:
-        first = text.lstrip()[0]
-        format = "jsonl" if first == "{" else "json" if is_array_of_objects(text) else "csv"
+        is_object = text.lstrip()[0] == "{"
+        format = "jsonl" if is_object else "json" if ARRAY_OF_OBJECTS.match(text) else "csv"
     if format == "json" and text.lstrip()[0] != "[":
         format = "jsonl"
     if format == "jsonl":
@@ -108,7 +107,7 @@ def read_table(path: str | os.PathLike[str] | IO[bytes], *, encoding: str | None
         delimiter = delimiter_of(text, PurePath(name).suffix.lower())
         format = "tsv" if delimiter == "\t" else "csv"
         parsed = parse_delimited(text, delimiter, source, notes)
-    return _checked_table(*parsed, encoding, format, notes, source)
+    return _checked_table(parsed, encoding, format, notes, source)
 
 
 def _read(path: str | os.PathLike[str] | IO[bytes]) -> tuple[str, str, bytes]:
@@ -157,14 +156,9 @@ def _binary_format(data: bytes, by_name: Format | None, source: str) -> Format |
 
 
 def _checked_table(
-    columns: list[str],
-    rows: list[list[Any]],
-    lines: list[int],
-    encoding: str,
-    format: Format,
-    notes: list[str],
-    source: str,
+    parsed: Parsed, encoding: str, format: Format, notes: list[str], source: str
 ) -> Table:
+    columns, rows, lines = parsed
     columns, rows = _named(columns, rows, notes, source)
     check_columns(columns, source)
     if not rows:

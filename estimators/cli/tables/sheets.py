@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from typing import IO, Any
 
-from estimators.cli.tables.cells import cell_text
+from estimators.cli.tables.table import cell_text
 from film.unpacking import check_member, size_limit
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_CHARACTERS = 1_048_575, 16_384, 32_767
@@ -73,8 +73,7 @@ def parse_workbook(
     except _TooLarge as error:
         raise ValueError(
             f"{source} was refused: its {len(data):,} bytes contain {error}, the limit that "
-            "protects the memory; open it in Excel and save the columns that you need as 'CSV "
-            "UTF-8'"
+            "protects the memory; save the columns that you need from Excel as 'CSV UTF-8'"
         ) from None
     except MemoryError:
         raise
@@ -180,8 +179,7 @@ def _sheet_cells(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[
     for place, row in enumerate(rows):
         if place == _MOST_ROWS:
             raise ValueError(
-                f"a sheet of Excel has at most {_MOST_ROWS:,} rows below its header; write CSV or "
-                "Parquet"
+                f"a sheet of Excel has at most {_MOST_ROWS:,} rows and a header; write Parquet"
             )
         cells.append([_excel_cell(value, f"rows[{place}]") for value in row])
     return cells

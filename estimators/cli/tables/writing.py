@@ -5,17 +5,22 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import IO, Any
 
-from estimators.cli.tables.cells import escape_formula
 from estimators.cli.tables.compression import compressor
 from estimators.cli.tables.delimited import write_delimited
 from estimators.cli.tables.json_tables import write_array, write_lines
 from estimators.cli.tables.parquet import write_parquet
 from estimators.cli.tables.sheets import check_library, write_workbook
-from estimators.cli.tables.table import BINARY_FORMATS, FORMATS, Format, check_columns, format_of
+from estimators.cli.tables.table import (
+    BINARY_FORMATS,
+    FORMATS,
+    Format,
+    check_columns,
+    escape_formula,
+    format_of,
+)
 from film.datasets import atomic_writer
 
 
@@ -85,37 +90,28 @@ def write_table(
     names = list(columns)
     check_columns(names, "columns")
     check_library(format, path or "the stream")
-    counted = _Counted(rows, len(names))
-    if escape_formulas and format in ("csv", "tsv"):
-        counted.change = _escaped
-        names = [escape_formula(name) for name in names]
+    escapes = escape_formulas and format in ("csv", "tsv")
+    n_rows = 0
+
+    def checked() -> Iterator[Sequence[Any]]:
+        nonlocal n_rows
+        for row in rows:
+            if len(row) != len(names):
+                raise ValueError(
+                    f"rows[{n_rows}] has {len(row)} cells for {len(names)} columns; give as many"
+                )
+            n_rows += 1
+            yield _escaped(row) if escapes else row
+
+    header = _escaped(names) if escapes else names
     if path is not None:
         with atomic_writer(path, "wb") as handle, compressor(handle, path) as packed:
-            _write(packed, names, counted, format)
+            _write(packed, header, checked(), format)
     elif format in BINARY_FORMATS:
-        _write(target.buffer, names, counted, format)  # type: ignore[union-attr]
+        _write(target.buffer, header, checked(), format)  # type: ignore[union-attr]
     else:
-        _WRITERS[format](target, names, counted)
-    return counted.number
-
-
-class _Counted:
-    """An iterator that checks and counts rows."""
-
-    def __init__(self, rows: Iterable[Sequence[Any]], width: int) -> None:
-        self._rows, self._width = rows, width
-        self.number = 0
-        self.change: Any = None
-
-    def __iter__(self) -> Iterator[Sequence[Any]]:
-        for row in self._rows:
-            if len(row) != self._width:
-                raise ValueError(
-                    f"rows[{self.number}] has {len(row)} cells for {self._width} columns; give one "
-                    "per column"
-                )
-            self.number += 1
-            yield self.change(row) if self.change else row
+        _WRITERS[format](target, header, checked())
+    return n_rows
 
 
 def _escaped(row: Sequence[Any]) -> list[Any]:
@@ -132,20 +128,14 @@ _WRITERS: dict[str, Any] = {
 }
 
 
-def _write(handle: IO[Any], columns: list[str], rows: _Counted, format: Format) -> None:
+def _write(handle: IO[Any], columns: list[str], rows: Iterator[Any], format: Format) -> None:
     """Write to a stream of bytes."""
     if format in BINARY_FORMATS:
         _WRITERS[format](handle, columns, rows)
         return
-    with _as_text(handle) as text:
-        _WRITERS[format](text, columns, rows)
-
-
-@contextmanager
-def _as_text(handle: IO[bytes]) -> Iterator[IO[str]]:
     text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
     try:
-        yield text
+        _WRITERS[format](text, columns, rows)
         text.flush()
     finally:
         # The stream below is closed by whoever opened it.

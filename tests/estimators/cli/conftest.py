@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from estimators import load_model
-from estimators.cli import reading as _reading
+from estimators.cli import models as _models
 from film.datasets import make_question_pairs
 from tests.estimators.cli.commands import run, write_csv
 from tests.few_trees import forests_of
@@ -41,7 +41,7 @@ def shelf(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def loaded_once(shelf, monkeypatch):
     """Read the shelf's model from disk once: it takes most of a command's time."""
-    monkeypatch.setattr(_reading, "load_model", _load)
+    monkeypatch.setattr(_models, "load_model", _load)
 
 
 @cache

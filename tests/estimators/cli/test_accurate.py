@@ -74,19 +74,26 @@ def test_without_an_encoder_the_model_is_a_file(accurate, shelf, tmp_path, monke
     assert run("score", shelf / "dev.csv", "--model", path).code == 0
 
 
-def test_trainings_that_cannot_be(shelf, tmp_path):
-    train = ["train", shelf / "train.csv", "-m", tmp_path / "model"]
-    assert "--start needs --surrogate or --accurate" in refused(*train, "--start", "x")
-    assert "--dtype needs --surrogate or --accurate" in refused(*train, "--dtype", "float16")
-    assert "--device needs --surrogate or --accurate" in refused(*train, "--device", "cpu")
-    assert "--scratch needs --surrogate" in refused(*train, "--accurate", "--scratch")
-    assert "--accurate is not for --surrogate" in refused(*train, "--accurate", "--surrogate")
-    assert "give 4 or more, or --start none" in refused(*train, "--accurate", "--folds", 3)
-    missing = refused(*train, "--accurate", "--start", "no/such/place")
-    assert "member 'cosine': --start 'no/such/place': there is no such folder" in missing
-    (tmp_path / "model").mkdir()
-    assert "already exists; give a new folder" in refused(*train, "--accurate")
-    assert list((tmp_path / "model").iterdir()) == []
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--start x", "--start needs --surrogate or --accurate"),
+        ("--dtype float16", "--dtype needs --surrogate or --accurate"),
+        ("--device cpu", "--device needs --surrogate or --accurate"),
+        ("--accurate --scratch", "--scratch needs --surrogate"),
+        ("--accurate --surrogate", "--accurate is not for --surrogate"),
+        ("--accurate --folds 3", "give 4 or more, or --start none"),
+        (
+            "--accurate --start no/such/place",
+            "member 'cosine': --start 'no/such/place': there is no such folder",
+        ),
+        ("--accurate -m .", "already exists; give a new folder"),
+    ],
+)
+def test_trainings_that_cannot_be(shelf, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    assert message in refused("train", shelf / "train.csv", "-m", "model", *options.split())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_more_tokens_than_the_encoder_takes_are_refused_before_any_work(

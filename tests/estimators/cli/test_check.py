@@ -59,7 +59,7 @@ def test_so_many_are_listed(pairs, found):
 def test_what_cannot_be_checked(tmp_path):
     one = write_csv(tmp_path / "one.csv", ["text1", "text2", "label"], [["a", "b", 1]])
     assert "film check needs duplicates and others" in refused("check", one)
-    assert "page cannot be written" in refused("check", one, "--html", "-")
+    assert "--html - cannot be standard output" in refused("check", one, "--html", "-")
     assert "would overwrite" in refused("check", one, "--html", one)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from estimators import DuplicateClassifier, SentenceEncoder, load_model, save_model
-from estimators.cli import reading
+from estimators.cli import models
 from estimators.contexts import ContextModel
 from estimators.encoders.transformer import Transformer
 from tests.estimators.cli.commands import refused, run, write_csv
@@ -43,7 +43,7 @@ def devices(monkeypatch):
         load(self, model, device, *args)
 
     monkeypatch.setattr(Transformer, "__init__", seeing)
-    monkeypatch.setattr(reading, "load_model", lambda path, to: load_model(path, device=to))
+    monkeypatch.setattr(models, "load_model", lambda path, to: load_model(path, device=to))
     return asked
 
 

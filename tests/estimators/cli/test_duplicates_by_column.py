@@ -84,7 +84,7 @@ def test_a_collection_keeps_its_columns(shelf, tmp_path):
     ran = run("duplicates", tmp_path / "new.csv", "--against", saved, "--add")
     assert len(pairs_of(ran) & {(b, a) for a, b in truth}) > 0.8 * len(truth)
     told = refused("duplicates", tmp_path / "new.csv", "--against", saved, "--compare", "name")
-    assert "leave out --compare" in told
+    assert "--compare is not for this model, which compares its own columns" in told
     ran = run("duplicates", folder / "new.csv", "--against", saved)
     assert ran.code == 2 and "'name'" in ran.err
 

@@ -2,22 +2,16 @@
 
 import pytest
 
-from estimators.cli.reading import pairs_of
-from estimators.cli.tables import read_table
 from film.datasets import make_question_pairs
-from tests.estimators.cli.commands import refused, write_csv
+from tests.estimators.cli.commands import refused, run, write_csv
 
 
 @pytest.mark.parametrize("cell", ["NaN", "null", " None ", "#N/A", "n/a"])
-def test_texts_that_stand_for_nothing_are_told(tmp_path, monkeypatch, cell):
-    notes = []
-    monkeypatch.setattr("estimators.cli.reading.note", notes.append)
-    table = read_table(
-        write_csv(tmp_path / "own.csv", ["text1", "text2"], [["a", "b"], ["c", cell]])
-    )
-    assert pairs_of(table, None, None)[1, 1] == cell
-    (note,) = notes
-    assert f"1 of 2 rows have a text such as {cell!r}, line 3; it counts as a text" in note
+def test_texts_that_stand_for_nothing_are_told(tmp_path, cell):
+    path = write_csv(tmp_path / "own.csv", ["text1", "text2"], [["a", "b"], ["c", cell]])
+    ran = run("score", path)
+    assert ran.rows[1]["text2"] == cell
+    assert f"1 of 2 rows have a text such as {cell!r}, line 3; it counts as a text" in ran.err
 
 
 @pytest.mark.parametrize(

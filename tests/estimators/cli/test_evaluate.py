@@ -8,7 +8,7 @@ from estimators import load_model
 from estimators.cli.tables import read_table
 from film.pairs.calibration import calibration_error
 from film.pairs.priors import prior_weights, shift_prior
-from tests.estimators.cli.commands import refused, run, write_csv
+from tests.estimators.cli.commands import run, write_csv
 
 
 def said(shelf, name):
@@ -76,13 +76,6 @@ def test_one_class_leaves_some_figures_open(shelf, tmp_path):
     assert ran.out.count("undefined: the labels are all the same") == 2
     found = json.loads(run(*arguments, "--format", "json").out)
     assert found["ROC AUC"] is None and found["log loss at prior 0.2"] is None
-
-
-def test_bad_labels(shelf, tmp_path):
-    path = write_csv(tmp_path / "bad.csv", ["text1", "text2", "label"], [["a", "b", "maybe"]])
-    assert "'maybe', line 2" in refused("evaluate", path, "-m", shelf / "model.skops")
-    message = refused("evaluate", shelf / "texts.csv", "-m", shelf / "model.skops")
-    assert "'area'" in message and "--text1" in message
 
 
 def test_labels_the_other_way_round_are_told(shelf, tmp_path):

@@ -89,8 +89,3 @@ def test_without_a_model_general_scores_are_explained(tmp_path):
     shown = run("explain", "-p", *rows[1]).out
     assert "differs in number: 128 / 256" in shown and "without it" in shown
     assert "--model" in refused("explain", path, "--contexts", "3")
-
-
-def test_an_encoder_adds_to_general_scores_only(shelf):
-    told = refused("explain", "-p", *PAIR, "-m", shelf / "model.skops", "--encoder", "auto")
-    assert "--encoder" in told and "--model" in told

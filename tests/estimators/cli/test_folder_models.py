@@ -1,6 +1,5 @@
 """Models in folders: similarities, explanations, facts, and the training of a surrogate."""
 
-import csv
 import errno
 import json
 import os
@@ -10,7 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from estimators import CrossEncoderRegressor, SentenceEncoder, SurrogateRegressor
-from estimators.cli import regressors as _regressors
+from estimators.cli import models as _models
 from estimators.contexts import ContextRegressor, harvest, read_harvest
 from film.text import text_hash
 from tests.estimators.cli.commands import refused, run, write_csv
@@ -51,7 +50,7 @@ def contexts(tmp_path, monkeypatch):
     said = {"class": "ContextModel", "date": "2026-01-01", "versions": {"python": "3"}}
     (folder / "context_model.json").write_text(json.dumps(said))
     _Contexts.__name__ = "ContextModel"
-    monkeypatch.setattr(_regressors, "load_folder", lambda path, device=None: _Contexts().fit())
+    monkeypatch.setattr(_models, "load_folder", lambda path, device=None: _Contexts().fit())
     return folder
 
 
@@ -75,17 +74,22 @@ def test_a_surrogate_scores_pairs(surrogate, table):
     assert list(ran.rows[0]) == ["id", "text1", "text2", "similarity"]
 
 
-def test_a_cross_encoder_scores_pairs_and_says_why(tiny_model, table, tmp_path):
-    folder = tmp_path / "model"
+@pytest.fixture(scope="module")
+def cross(tiny_model, tmp_path_factory):
+    """A folder of a cross-encoder; tests only read it."""
+    folder = tmp_path_factory.mktemp("cross") / "model"
     model = CrossEncoderRegressor(
         tiny_model, epochs=0.1, device="cpu", max_length=64, train_max_length=64, random_state=0
     )
     model.fit(PAIRS, SCORES).save(folder)
-    scored = run("score", table, "-m", folder)
+    return folder
+
+
+def test_a_cross_encoder_scores_pairs_and_says_why(cross, table):
+    scored = run("score", table, "-m", cross)
     assert scored.code == 0 and "by reading both texts together" in scored.err
-    explained = run("explain", table, "-m", folder, "--format", "jsonl")
+    explained = run("explain", table, "-m", cross, "--format", "jsonl")
     assert explained.code == 0, explained.err
-    assert len(explained.records) == len(PAIRS)
     for row, record, pair in zip(scored.rows, explained.records, PAIRS, strict=True):
         assert record["tokens1"] == ["[rest]", *pair[0].split()]
         total = np.sum(record["contributions"])
@@ -103,29 +107,6 @@ def test_contexts_score_pairs(contexts, table):
     np.testing.assert_allclose(found, fewer, atol=1e-9)
     assert [int(row["near_duplicate"]) for row in ran.rows] == (fewer > 0.1).astype(int).tolist()
     assert run("score", table, "-m", contexts, "--quiet").err == ""
-
-
-def test_options_that_do_not_fit_a_model(surrogate, shelf, table, tmp_path):
-    assert "--contexts 3 is for a ContextModel" in refused(
-        "score", table, "-m", surrogate, "--contexts", 3
-    )
-    model = shelf / "model.skops"
-    for command in ("score", "explain"):
-        assert "--contexts 3 needs the folder of a ContextModel" in refused(
-            command, table, "-m", model, "--contexts", 3
-        )
-    assert "probabilities are from 0 to 1" in refused(
-        "score", table, "-m", model, "--threshold", -0.5
-    )
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    for command in ("score", "explain", "harvest"):
-        more = ["--out", tmp_path / "o.csv", "--pairs", 9, "-t", "text1"]
-        more = more if command == "harvest" else []
-        assert "no film_regressor.json" in refused(command, table, "-m", empty, *more)
-    assert "no film_regressor.json" in refused("info", empty)
-    (empty / "film_regressor.json").write_text('{"class": "Other"}')
-    assert "holds a Other, which cannot score pairs" in refused("score", table, "-m", empty)
 
 
 def test_contexts_explain_in_the_terminal_and_on_a_page(contexts, table, tmp_path):
@@ -148,7 +129,7 @@ def test_a_surrogate_explains_by_tokens(surrogate, table, tmp_path):
     assert "chess" in (tmp_path / "p.html").read_text(encoding="utf-8")
 
 
-def test_facts_of_folders(contexts, surrogate):
+def test_facts_of_folders(contexts):
     said = json.loads(run("info", contexts, "-f", "json").out)
     assert (said["kind"], said["sentences"], said["documents"]) == ("ContextModel", 40, 2)
     assert said["training finished"] is True and said["contexts per sentence"] == 8
@@ -196,50 +177,18 @@ def test_a_harvest_within_a_time_and_without_excluded_sentences(contexts, tmp_pa
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("named", ["surrogate", "tiny_model", "none"])
 def test_a_harvest_pairs_neighbours_by_an_encoder(named, surrogate, tiny_model, tmp_path):
-    table = write_csv(tmp_path / "t.csv", ["text"], [[sentence] for sentence in SENTENCES])
-    place = {"surrogate": surrogate, "tiny_model": tiny_model, "none": "none"}[named]
-    out, expected = tmp_path / "out.csv", tmp_path / "expected.csv"
-    ran = run(
-        "harvest", table, "-m", surrogate, "-o", out, "--pairs", 40, "--seed", 1,
-        "--encoder", place,
-    )  # fmt: skip
-    assert ran.code == 0, ran.err
     model = SurrogateRegressor.load(surrogate)
-    encoder = {
-        "surrogate": model,
-        "tiny_model": SentenceEncoder(tiny_model, max_length=64).fit(["a"]),
-        "none": None,
+    place, encoder = {
+        "surrogate": (surrogate, model),
+        "tiny_model": (tiny_model, SentenceEncoder(tiny_model, max_length=64).fit(["a"])),
+        "none": ("none", None),
     }[named]
+    out, expected = tmp_path / "out.csv", tmp_path / "expected.csv"
+    arguments = ["-m", surrogate, "-o", out, "--pairs", 40, "--seed", 1, "--encoder", place]
+    ran = run("harvest", sentences_table(tmp_path), *arguments)
+    assert ran.code == 0, ran.err
     harvest(model, SENTENCES, expected, n_pairs=40, random_state=1, encoder=encoder)
     assert out.read_bytes() == expected.read_bytes()
-
-
-def test_an_encoder_of_a_harvest_gives_vectors(surrogate, tiny_model, tmp_path):
-    folder = tmp_path / "cross"
-    model = CrossEncoderRegressor(
-        tiny_model, epochs=0.1, device="cpu", max_length=64, train_max_length=64, random_state=0
-    )
-    model.fit(PAIRS, SCORES).save(folder)
-    harvested = ["harvest", sentences_table(tmp_path), "-o", tmp_path / "o.csv", "--pairs", 9]
-    said = refused(*harvested, "-m", surrogate, "--encoder", folder)
-    assert "holds a CrossEncoderRegressor, which has no sentence vectors" in said
-    said = refused(*harvested, "-m", surrogate, "--encoder", "no/such/place")
-    assert "--encoder 'no/such/place': there is no such folder" in said
-    assert not (tmp_path / "o.csv").exists()
-
-
-def test_harvests_that_cannot_be(contexts, tmp_path):
-    table, out = sentences_table(tmp_path), tmp_path / "scored.csv"
-    model = ["-m", contexts, "--pairs", 30]
-    assert "continues an unfinished file" in refused("harvest", table, *model, "-o", "-")
-    assert "would overwrite the input" in refused("harvest", table, *model, "-o", table)
-    few = sentences_table(tmp_path, SENTENCES[:3])
-    assert "give at least 4" in refused("harvest", few, *model, "-o", out)
-    other = tmp_path / "other.csv"
-    other.write_text("text1,text2\n")
-    table = sentences_table(tmp_path)
-    assert "not a file of harvested pairs" in refused("harvest", table, *model, "-o", other)
-    assert not out.exists()
 
 
 @pytest.fixture(scope="module")
@@ -293,39 +242,6 @@ def test_a_surrogate_learns_from_a_table_of_scores(tiny_model, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_trainings_of_a_surrogate_that_cannot_be(scored, tmp_path, shelf):
-    folder = ["-m", tmp_path / "surrogate"]
-    assert "--rank is not for --surrogate" in refused(
-        "train", scored, "--surrogate", *folder, "--rank", 5
-    )
-    assert "--epochs needs --surrogate" in refused(
-        "train", shelf / "train.csv", *folder, "--epochs", 2
-    )
-    assert "not both" in refused(
-        "train", scored, "--surrogate", *folder, "--scratch", "--start", "x"
-    )
-    assert "give a new folder" in refused("train", scored, "--surrogate", "-m", scored)
-    assert "has no column 'score' or 'similarity' for the scores" in refused(
-        "train", shelf / "train.csv", "--surrogate", *folder
-    )
-    bad = write_csv(tmp_path / "bad.csv", ["text1", "text2", "score"], [["a", "b", "x"]])
-    assert "the score 'x' in line 2 is not a number" in refused(
-        "train", bad, "--surrogate", *folder
-    )
-    columns = ["text1", "text2", "score", "split"]
-    bad = write_csv(tmp_path / "bad.csv", columns, [["a", "b", 1, "held"]])
-    assert "column 'split' holds 'held'" in refused("train", bad, "--surrogate", *folder)
-    bad = write_csv(tmp_path / "bad.csv", columns, [["a", "b", 1, "train"]])
-    assert "has 1 pairs to train on" in refused("train", bad, "--surrogate", *folder)
-    assert not (tmp_path / "surrogate").exists()
-
-
-def test_a_harvest_is_a_table_for_other_commands_too(scored):
-    with open(scored, encoding="utf-8", newline="") as handle:
-        rows = list(csv.DictReader(handle))
-    assert len(rows) == 600
-
-
 def test_contexts_are_learned_from_documents(tmp_path):
     pytest.importorskip("sentencex", reason="needs the extra contexts")
     documents, model = tmp_path / "documents", tmp_path / "model"
@@ -358,28 +274,29 @@ def test_contexts_are_learned_from_documents(tmp_path):
     assert f"wrote {model} (a ContextModel of 120 sentences in 6 documents)" in ran.err
 
 
-def test_documents_that_cannot_be_learned_from(tmp_path):
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("none", "no such file or folder"),
+        ("one.md", "give longer documents"),
+        ("one.md -m one.md", "one.md' is a file"),
+        ("one.md -m .", "already exists; give a new folder"),
+        ("bad.txt", "bad.txt"),
+        ("latin.txt", "name its encoding (--encoding 'latin-1')"),
+        ("latin.txt --encoding klingon", "encoding must be the name of an encoding"),
+        ("few.md", "--contexts 500 is more than there are"),
+        ("few.md", "give --contexts a lower number"),
+        ("few.md --seconds 0", "--seconds"),
+    ],
+)
+def test_documents_that_cannot_be_learned_from(line, message, tmp_path, monkeypatch):
     pytest.importorskip("sentencex", reason="needs the extra contexts")
-    model = ["-m", tmp_path / "model"]
-    assert "no such file or folder" in refused("contexts", tmp_path / "none", *model)
-    one = tmp_path / "one.md"
-    one.write_text("Only one sentence.", encoding="utf-8")
-    assert "give longer documents" in refused("contexts", one, *model)
-    assert "one.md' is a file" in refused("contexts", one, "-m", one)
-    assert "already exists; give a new folder" in refused("contexts", one, "-m", tmp_path)
-    bad = tmp_path / "bad.txt"
-    bad.write_bytes(b"\xfa broken \x80")
-    assert "bad.txt" in refused("contexts", bad, *model)
-    bad.write_bytes("Ein schöner Tag. ".encode("latin-1") * 4)
-    assert "name its encoding (--encoding 'latin-1')" in refused("contexts", bad, *model)
-    said = refused("contexts", bad, *model, "--encoding", "klingon")
-    assert "encoding must be the name of an encoding" in said
-    few = tmp_path / "few.md"
-    few.write_text(tiny_documents()[0], encoding="utf-8")
-    said = refused("contexts", few, "-m", tmp_path / "other")
-    assert "--contexts 500 is more than there are" in said
-    assert "give --contexts a lower number" in said
-    assert "--seconds" in refused("contexts", few, *model, "--seconds", 0)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.md").write_text("Only one sentence.", encoding="utf-8")
+    (tmp_path / "few.md").write_text(tiny_documents()[0], encoding="utf-8")
+    (tmp_path / "bad.txt").write_bytes(b"\xfa broken \x80")
+    (tmp_path / "latin.txt").write_bytes("Ein schöner Tag. ".encode("latin-1") * 4)
+    assert message in refused("contexts", "-m", "new", *line.split())
 
 
 def test_a_surrogate_from_scratch_has_a_vocabulary_of_its_own(scored, tmp_path):
@@ -388,6 +305,74 @@ def test_a_surrogate_from_scratch_has_a_vocabulary_of_its_own(scored, tmp_path):
     assert ran.code == 0, ran.err
     words = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     assert "chess" in words and len(words) < 200
+
+
+@pytest.fixture
+def odd(tmp_path, monkeypatch):
+    """A folder of files, by the names that the table of refusals uses."""
+    columns = ["text1", "text2", "score", "split"]
+    write_csv(tmp_path / "words.csv", columns, [["a", "b", "x", "train"]])
+    write_csv(tmp_path / "held.csv", columns, [["a", "b", 1, "held"]])
+    write_csv(tmp_path / "one.csv", columns, [["a", "b", 1, "train"]])
+    write_csv(tmp_path / "few.csv", ["text"], [[text] for text in SENTENCES[:3]])
+    write_csv(tmp_path / "harvested.csv", ["text1", "text2"], [])
+    sentences_table(tmp_path)
+    for name in ("empty", "other"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "other" / "film_regressor.json").write_text('{"class": "Other"}')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+NO_MODEL = "no film_regressor.json"
+NEEDS_CONTEXTS = "--contexts needs the folder of a ContextModel"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("score {table} -m {surrogate} --contexts 3", "--contexts 3 is for a ContextModel"),
+        ("score {table} -m {model} --contexts 3", NEEDS_CONTEXTS),
+        ("explain {table} -m {model} --contexts 3", NEEDS_CONTEXTS),
+        ("score {table} -m {model} --threshold -0.5", "probabilities are from 0 to 1"),
+        ("score {table} -m empty", NO_MODEL),
+        ("explain {table} -m empty", NO_MODEL),
+        ("harvest sentences.csv -m empty -o out.csv --pairs 9", NO_MODEL),
+        ("info empty", NO_MODEL),
+        ("score {table} -m other", "holds a Other, which cannot score pairs"),
+        ("harvest {sentences} -o - --pairs 9", "continues an unfinished file"),
+        ("harvest {sentences} -o sentences.csv --pairs 9", "would overwrite the input"),
+        ("harvest {sentences} -o harvested.csv --pairs 9", "not a file of harvested pairs"),
+        ("harvest few.csv -m {surrogate} -o out.csv --pairs 9", "give at least 4"),
+        (
+            "harvest {sentences} -o out.csv --pairs 9 --encoder {cross}",
+            "holds a CrossEncoderRegressor, which has no sentence vectors",
+        ),
+        (
+            "harvest {sentences} -o out.csv --pairs 9 --encoder no/such/place",
+            "--encoder 'no/such/place': there is no such folder",
+        ),
+        ("train {scored} --rank 5", "--rank is not for --surrogate"),
+        ("train {labelled} -m new --epochs 2", "--epochs needs --surrogate"),
+        ("train {scored} --scratch --start x", "not both"),
+        ("train one.csv --surrogate -m one.csv", "give a new folder"),
+        ("train {labelled} --surrogate -m new", "has no column 'score' or 'similarity'"),
+        ("train words.csv --surrogate -m new", "the score 'x' in line 2 is not a number"),
+        ("train held.csv --surrogate -m new", "column 'split' holds 'held'"),
+        ("train one.csv --surrogate -m new", "has 1 pairs to train on"),
+    ],
+)
+def test_what_does_not_fit_is_refused(line, message, surrogate, cross, scored, table, shelf, odd):
+    before = sorted(odd.iterdir())
+    names = {
+        "sentences": f"sentences.csv -m {surrogate}",
+        "scored": f"{scored} --surrogate -m new",
+        "labelled": shelf / "train.csv",
+        "model": shelf / "model.skops",
+    }
+    named = line.format(surrogate=surrogate, cross=cross, table=table, **names)
+    assert message in refused(*named.split())
+    assert sorted(odd.iterdir()) == before
 
 
 def test_a_full_disk_while_harvesting_is_told_and_continued(contexts, tmp_path, monkeypatch):

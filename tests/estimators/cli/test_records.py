@@ -66,30 +66,6 @@ def test_explain_shows_columns_side_by_side_with_what_each_adds(place):
     assert "\x1f" not in text
 
 
-REFUSED = {
-    ("--left", "left_"): "give both --left and --right",
-    ("--left", "a_", "--right", "b_"): "no column is on both sides by --left a_ and --right b_",
-    ("--left", "left_", "--right", "right_", "-1", "left_title", "-2", "right_title"): (
-        "are for pairs of texts; leave them out for records"
-    ),
-    ("--corpus", "train.csv"): "--corpus is for pairs of texts, and PAIRS holds records",
-    ("--encoder", "none"): "--encoder is for pairs of texts",
-}
-
-
-@pytest.mark.parametrize(("options", "message"), REFUSED.items())
-def test_wrong_options_are_refused(place, options, message):
-    assert message in refused("train", place / "train.csv", "-m", place / "x.film", *options)
-
-
-@pytest.mark.parametrize("command", ["train", "evaluate", "explain", "score"])
-def test_the_two_sides_differ(place, tmp_path, command):
-    model = tmp_path / "x.film" if command == "train" else place / "m.film"
-    both = "--left", "left_", "--right", "left_"
-    told = refused(command, place / "labelled.csv", "-m", model, *both)
-    assert "--left and --right are both 'left_'; name the two sides" in told
-
-
 def test_columns_and_kinds_can_be_chosen(place, tmp_path):
     chosen = "--compare", "model:text", "--compare", "title", "--folds", 2
     ran = run("train", place / "train.csv", "-m", tmp_path / "m.film", *chosen)
@@ -98,28 +74,38 @@ def test_columns_and_kinds_can_be_chosen(place, tmp_path):
     assert load_model(tmp_path / "m.film").columns_ == ("model", "title")
 
 
-WRONG = {
-    ("model:money",): "'money' is not a kind; give one of text, code, number",
-    ("model", "model:text"): "names column 'model' twice",
-    ("colour",): "the column to compare, 'colour', is not on both sides",
-    ("title:number",): "100% of the values of column 'title' are no number",
-}
+BOTH = "--left left_ --right left_"
 
 
-@pytest.mark.parametrize(("columns", "message"), WRONG.items())
-def test_wrong_columns_and_kinds_are_refused(place, tmp_path, columns, message):
-    given = [part for column in columns for part in ("--compare", column)]
-    assert message in refused("train", place / "train.csv", "-m", tmp_path / "x.film", *given)
-
-
-def test_a_column_on_one_side_is_named(place, tmp_path):
-    table = (place / "train.csv").read_text(encoding="utf-8").replace("right_price", "cost", 1)
-    path = tmp_path / "t.csv"
-    path.write_text(table, encoding="utf-8")
-    said = refused("train", path, "-m", tmp_path / "x.film")
-    assert "only one side has 'left_price'" in said
-    said = refused("score", path, "-m", place / "m.film")
-    assert "the column to compare, 'price', is not on both sides" in said
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{train} --left left_", "give both --left and --right"),
+        ("{train} --left a_ --right b_", "no column is on both sides by --left a_ and --right b_"),
+        (
+            "{train} --left left_ --right right_ -1 left_title -2 right_title",
+            "are for pairs of texts; leave them out for records",
+        ),
+        ("{train} --corpus train.csv", "--corpus is for pairs of texts, and PAIRS holds records"),
+        ("{train} --encoder auto", "--encoder is for pairs of texts"),
+        *(
+            (f"{command} labelled.csv -m m.film {BOTH}", "are both 'left_'; name the two sides")
+            for command in ("train", "evaluate", "explain", "score")
+        ),
+        ("{train} --compare model:money", "'money' is not a kind; give one of text, code, number"),
+        ("{train} --compare model --compare model:text", "names column 'model' twice"),
+        ("{train} --compare colour", "the column to compare, 'colour', is not on both sides"),
+        ("{train} --compare title:number", "100% of the values of column 'title' are no number"),
+        ("train cost.csv -m x.film", "only one side has 'left_price'"),
+        ("score cost.csv -m m.film", "the column to compare, 'price', is not on both sides"),
+    ],
+)
+def test_wrong_sides_and_columns_are_refused(place, monkeypatch, line, message):
+    monkeypatch.chdir(place)
+    table = (place / "train.csv").read_text(encoding="utf-8")
+    (place / "cost.csv").write_text(table.replace("right_price", "cost", 1), encoding="utf-8")
+    assert message in refused(*line.format(train="train train.csv -m x.film").split())
+    assert not (place / "x.film").exists()
 
 
 def test_two_named_columns_are_compared_as_texts(place, tmp_path):

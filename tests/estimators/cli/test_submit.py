@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from estimators import load_model
-from estimators.cli.tables import read_table, stream
+from estimators.cli.tables import delimited, read_table
 from estimators.pairs import submission
 from film.pairs.priors import shift_prior
 from tests.estimators.cli.commands import refused, run, write_csv
@@ -51,7 +51,7 @@ def test_ids_must_tell_rows_apart(shelf, tmp_path, columns, rows, options, expec
 
 
 def _large(monkeypatch):
-    monkeypatch.setattr(stream, "LARGE", 0)
+    monkeypatch.setattr(delimited, "LARGE", 0)
     monkeypatch.setattr(submission, "BLOCK", 7)
 
 

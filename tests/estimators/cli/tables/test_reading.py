@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from estimators.cli.tables import Table, read_table, write_table
-from estimators.cli.tables.stream import stream_table
+from estimators.cli.tables.delimited import stream_table
 from tests.estimators.cli.tables.tables import ODD, ROWS, TEXT, given, read, zipped
 
 
@@ -86,7 +86,7 @@ def test_the_line_that_tells_excel_the_separator_is_none_of_the_table(mark, quot
 def test_large_tables_are_read_row_by_row_unless_they_declare_their_separator(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("estimators.cli.tables.stream.LARGE", 1)
+    monkeypatch.setattr("estimators.cli.tables.delimited.LARGE", 1)
     assert stream_table(str(given(tmp_path, "sep=;\nid;a\n1;b\n"))) is None
     stream = stream_table(str(given(tmp_path, "id,a\n1,b\nid,a\n")))
     assert stream is not None

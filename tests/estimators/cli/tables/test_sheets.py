@@ -88,18 +88,6 @@ def test_a_missing_library_is_named_with_the_remedy(tmp_path, monkeypatch, libra
             action(tmp_path / name)
 
 
-@pytest.mark.parametrize("name", ["own.xlsx", "own.parquet"])
-def test_too_little_memory_is_no_damaged_file(tmp_path, monkeypatch, name):
-    def fails(*_, **__):
-        raise MemoryError
-
-    write_table(tmp_path / name, ["a"], [["b"]])
-    monkeypatch.setattr("openpyxl.load_workbook", fails)
-    monkeypatch.setattr("pyarrow.parquet.ParquetFile", fails)
-    with pytest.raises(MemoryError):
-        read_table(tmp_path / name)
-
-
 @pytest.mark.parametrize(
     ("name", "like", "message"),
     [
