@@ -75,7 +75,22 @@ pilar/priya/rachel/rainer/ralph ralf/ramon/raquel/regina/renate/rhonda/robin/rol
 russell/ruth/ryan/sabine/sabrina/sandra/scott/sean/sergio/shannon/sharon/sheila/shirley/sigrid/
 silke/silvia/simon/simone/sonia/sonja/sophia sofia sophie sofie/stacy/stella/stephanie stefanie
 steffi/sven/sylvia/tamara/tanya tanja/terence/todd/torsten thorsten/travis/tyler/ursula/ute/uwe/
-vanessa/vera/veronica/volker/wanda/wayne/wendy/werner/wolfgang/xavier/yvonne/zoe
+vanessa/vera/veronica/volker/wanda/wayne/wendy/werner/wolfgang/xavier/yvonne/zoe/
+aarav/aditya/ajay/akash/amit/ananya/anil/anjali/arjun/arun/ashok/deepak/deepika/divya/gaurav/
+geeta/harish/karthik/kavita/kiran/krishna/lakshmi/manish/meera/mohan/mukesh/neha/nikhil/pooja/
+prakash/pradeep/rahul/raj/rajesh/rakesh/ramesh/ravi/rohit/sandeep/sanjay/santosh/shreya/sneha/
+sunil/sunita/suresh/vijay/vikram/vinod/wei/ming/jing/fang/hui/jun/ying/hong/mei/ling/xiao/akira/
+haruka/hiroshi/kenji/yuki/takashi/sakura/naoko/yoko/kazuki/minjun/jiwoo/seoyeon/ahmet/ali/ayse/
+emre/fatma/hakan/hasan/huseyin/ibrahim/elif/kemal/mehmet/mustafa/murat/zeynep/yusuf/osman/omar/
+abdullah/khalid/layla leila/youssef yousef/karim/hamza/mariam/noor nour/samira/tariq/zainab/abdul/
+dmitri dmitry dimitri/sergei sergey/vladimir/natalia natasha/irina/svetlana/tatiana/yulia/igor/
+oleg/boris/nikolai/yuri/anastasia/ekaterina/agnieszka/katarzyna/malgorzata/krzysztof/piotr/pawel/
+tomasz/jakub/marek/zofia/wojciech/jiri/pavel/alessandro/francesca/francesco/giuseppe/luigi/matteo/
+chiara/elisa/giorgio/paolo/stefano/valentina/vincenzo/joao/beatriz/gustavo/thiago/rafael/mariana/
+rodrigo/fernanda/fernando/guilherme/leticia/bruna/anders/astrid/freja/gustav/henrik/kari/magnus/
+mikkel/niels/signe/soren/daan/femke/jeroen/joost/maarten/pieter/sanne/thijs/willem/thanh/linh/
+amara/chidi/kwame/kofi/adebayo/ngozi/chinedu/dimitris/giorgos/konstantinos/eleni/yannis/moshe/
+yael/avi/noa/eitan/shira
 """
 _COMPANIES = """
 ltd limited/inc incorporated/corp corporation/co company cie compagnie/llc/llp/plc/gmbh mbh/

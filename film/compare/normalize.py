@@ -173,6 +173,7 @@ _CLOCK_SIGNS = (":", "am", "pm", "a.m", "p.m")
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?({_MONTH})\b")
 _MONTH_DAY = re.compile(rf"\b({_MONTH})\.? (\d{{1,4}})(?:st|nd|rd|th)?\b")
+_DOTTED_DATE = re.compile(r"(?<![\d.])([0-3]?\d)\.([01]?\d)\.(\d{4})(?![\d.]*\d)")
 _THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
 _DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d,])")
 _TOKEN = re.compile(
@@ -330,6 +331,8 @@ def _plain_numbers(text: str) -> str:
     if "," in text:
         text = _THOUSANDS.sub(lambda match: match[1] + match[2].replace(",", ""), text)
         text = _DECIMAL_COMMA.sub(r"\1.\2", text)
+    if "." in text:
+        text = _DOTTED_DATE.sub(r"\1 \2 \3", text)
     if any(map(text.__contains__, _CLOCK_SIGNS)):
         text = _CLOCK.sub(_clock, text)
     text = _DAY_MONTH.sub(lambda match: f"{match[1]} {_MONTHS[match[2]]}", text)

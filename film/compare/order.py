@@ -14,7 +14,11 @@ MOST_WORDS = 100
 """Words of the longest texts whose parts are compared: longer ones say much in any order."""
 
 _ARTICLES = frozenset("a an the my your our his her its".split())
-_DIRECTIONS = frozenset("from to into onto than before after by over under versus".split())
+_DIRECTIONS = frozenset(
+    "from to into onto than before after by over under versus "
+    "von nach vom zum zur als durch vor de vers par avant apres que desde hasta hacia por".split()
+)
+"""English, German, French and Spanish, without accents."""
 _JOINING = frozenset("and or with & plus vs versus und oder et ou y o e".split())
 
 
@@ -30,9 +34,10 @@ def sides_differ(first: Sequence[str], second: Sequence[str]) -> bool:
     -------
     differ : bool
         True if a preposition of direction ("from", "than" ...) has another word after it that is
-        elsewhere in the other text; or if two parts changed places around a third one that does
-        not just join them ("Anna calls Peter"), in a text with a frequent word, or if there is a
-        verb. Parts that follow one another may change places, and so may the words of a list.
+        elsewhere in the other text; if day and month changed places after the year; or if two parts
+        changed places around a third one that does not just join them ("Anna calls Peter"), in a
+        text with a frequent word, or if there is a verb. Parts that follow one another may change
+        places, and so may the words of a list.
 
     Examples
     --------
@@ -46,12 +51,30 @@ def sides_differ(first: Sequence[str], second: Sequence[str]) -> bool:
     a, b = ([word for word in text if word not in _ARTICLES] for text in (first, second))
     if a == b:
         return False
+    if _has_other_date(a, b):
+        return True
     after = _after_directions(a), _after_directions(b)
     for word in after[0].keys() & after[1].keys():
         gone, new = after[0][word] - after[1][word], after[1][word] - after[0][word]
         if gone and new and gone & set(b) and new & set(a):
             return True
     return max(len(a), len(b)) <= MOST_WORDS and sorted(a) == sorted(b) and _exchanged(a, b)
+
+
+def _has_other_date(a: list[str], b: list[str]) -> bool:
+    """Whether day and month of a date that begins with the year changed places."""
+    dates = [
+        {
+            (year, x, y)
+            for year, x, y in zip(words, words[1:], words[2:], strict=False)
+            if len(year) == 5 and all(len(part) < 4 and part[0] == "#" for part in (x, y))
+        }
+        for words in (a, b)
+    ]
+    return any(
+        x != y and (year, x, y) not in dates[1] and (year, y, x) in dates[1]
+        for year, x, y in dates[0]
+    )
 
 
 def _after_directions(words: Sequence[str]) -> dict[str, set[str]]:

@@ -46,6 +46,8 @@ _LEAST_INFORMATION = 0.01
 _LEAST_SHARE = 0.005
 _LEAST_SUM = 1.0
 """Nats per duplicate, of a column and of all columns together."""
+_FEWEST_DUPLICATES = 10
+"""Pairs that are rather duplicates, from which on columns are left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +232,8 @@ def uninformative_columns(levels: NDArray[np.intp], chances: Floats) -> NDArray[
     less what chance alone gives, mean and standard deviation: (k − 1 + sqrt(2 (k − 1))) / (2 d) for
     k levels and d duplicates. A column is uninformative if both cells are given in half of the
     pairs, and it has less than 0.01 nats or less than 0.5 % of the sum of all columns. None is if
-    this sum is below 1, because then hardly any pair is known to be a duplicate. Values of a column
+    this sum is below 1 or fewer than ten pairs are rather duplicates, because then too few pairs
+    are known to be. Values of a column
     that one table leaves empty may be in another column there, so such a column stays.
 
     Examples
@@ -252,7 +255,8 @@ def uninformative_columns(levels: NDArray[np.intp], chances: Floats) -> NDArray[
         information[column] = entropy(n_duplicates[some] + 1e-12, others) - by_chance
     least = max(_LEAST_INFORMATION, _LEAST_SHARE * information.sum())
     is_given = (levels >= 2).mean(axis=0) >= 0.5
-    return is_given & (information < least) & (information.sum() >= _LEAST_SUM)
+    can_tell = information.sum() >= _LEAST_SUM and (chances > 0.5).sum() >= _FEWEST_DUPLICATES
+    return is_given & (information < least) & can_tell
 
 
 def _log_ratios(levels: NDArray[np.intp], chances: Floats) -> tuple[float, Floats]:

@@ -125,10 +125,10 @@ def _own_words(text: str, tokens: Counter[str]) -> list[str]:
     """Return the words of a text that have these tokens, or the tokens if words do not."""
     words, found = [], Counter[str]()
     for word in text.split():
-        wanted = [token for token in comparable_tokens(word) if found[token] < tokens[token]]
+        wanted = Counter(comparable_tokens(word)) & (tokens - found)
         if wanted:
             words.append(word.strip(_MARKS))
-            found.update(wanted)
+            found += wanted
     if found != tokens:
         return [token.lstrip("#@%!") or token for token in tokens.elements()]
     return [word for word in words if len(word) > 1 and not is_stop_word(word.lower())] or words

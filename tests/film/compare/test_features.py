@@ -147,7 +147,8 @@ def misspellings_in_place(one, other, rarity):
 def slow_features(one, other, one_text, other_text, rarity):
     """The features of two token lists; None if words near each other tie."""
     weight = {
-        word: 0.0 if word == "!not" else float(rarity.weights([word])[0]) for word in {*one, *other}
+        word: 0.0 if word == "!not" else float(rarity.weights([word.split("*")[0]])[0])
+        for word in {*one, *other}
     }
     shared = set(one) & set(other)
     left, right = set(one) - shared, set(other) - shared
@@ -236,7 +237,17 @@ def test_features_are_those_of_sets_of_words(seed):
     found = pair_features(first, second, rarity)
     assert found.shape == (500, len(PAIR_FEATURES)) and found.dtype == np.float64
     tokens = join_words(list(map(comparable_tokens, [*first, *second])), rarity)
-    one, other = tokens[:500], tokens[500:]
+    # A number that is in a text twice is two numbers.
+    told = [
+        [
+            f"{word}*{text[: place + 1].count(word)}"
+            if word[0] == "#" and word in text[:place]
+            else word
+            for place, word in enumerate(text)
+        ]
+        for text in tokens
+    ]
+    one, other = told[:500], told[500:]
     n_checked = 0
     for row, a, b, text, twin in zip(found, one, other, first, second, strict=True):
         expected = slow_features(a, b, text, twin, rarity)

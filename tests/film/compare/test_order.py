@@ -16,6 +16,10 @@ TURNED = [
     ("chapter 3 of volume 2", "chapter 2 of volume 3"),
     ("the friend of a king", "the king of a friend"),
     ("Ben calls calls Ben calls", "calls Ben calls calls Ben"),
+    ("due 2024-03-05", "due 2024-05-03"),
+    ("von Berlin nach Köln", "von Köln nach Berlin"),
+    ("de Paris à Lyon", "de Lyon à Paris"),
+    ("desde Madrid hasta Sevilla", "desde Sevilla hasta Madrid"),
 ]
 SAME = [
     ("flight from Paris to Rome", "flight to Rome from Paris"),
@@ -28,6 +32,7 @@ SAME = [
     ("blue cotton shirt", "shirt cotton blue"),
     ("Canon 5D 24 MP black", "Canon black 24 MP 5D"),
     ("on 2024-03-05 at home", "on 5 March 2024 at home"),
+    ("due 2024-03-03", "due 3 March 2024"),
     ("blue shirt with pockets", "pockets with shirt blue"),
     ("a train from Paris to Rome", "a train from Berlin to Paris"),
     ("how to get from home to work", "how to get from home to work quickly"),

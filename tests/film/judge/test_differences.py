@@ -10,6 +10,8 @@ from film.judge import describe_differences, without_differences
     [
         ("a 128 GB phone", "a 256gb phone", "differs in number: 128 / 256gb"),
         ("a 2 kg bag", "a 2 lb bag", "differs in number: 2000, g / 2, lb"),
+        ("flat 2, 2 Elm St", "flat 3, 2 Elm St", "differs in number: 2 / 3"),
+        ("due 2024-03-03", "due 2024-03-09", "differs in number: 2024-03-03 / 2024-03-09"),
         ("my acount", "My account!", "differs in spelling: acount / account"),
         ("the café", "The cafe", "the words are the same"),
         ("how to cook rice", "how to cook pasta", "differs in words: rice / pasta"),
