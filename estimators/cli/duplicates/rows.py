@@ -11,6 +11,7 @@ from estimators.cli import options, reading
 from estimators.cli.console import Failure, note
 from estimators.cli.options import TEXT_COLUMNS
 from estimators.cli.tables import Table
+from film.compare import column_kind
 
 
 class Rows(NamedTuple):
@@ -53,7 +54,7 @@ def compared_columns(
     given : namespace
         Options. ``--compare`` is COLUMN, COLUMN:KIND, or COLUMN=OTHER if the table of
         ``--against`` names it differently. Without it, all columns but ids are compared if no
-        column has a usual name of texts.
+        column has a usual name of texts. A single column of texts becomes ``--text``.
     fixed : sequence of str or None
         Columns of the records of a model or a collection: empty if it compares texts, None if
         there is neither.
@@ -92,7 +93,7 @@ def compared_columns(
         *(name for name in table.columns if name.strip().lower() in reading.ID_COLUMNS),
     }
     others = [name for name in table.columns if name not in left_out]
-    if text is not None or usual or len(others) < 2:
+    if text is not None or usual or not others:
         return None
     common = others if other is None else [name for name in others if name in other.columns]
     if not common:
@@ -102,6 +103,9 @@ def compared_columns(
         )
     if alone := [name for name in others if name not in common]:
         note(f"not compared, because only {table.source} has them: {', '.join(alone)}")
+    if len(common) == 1 and column_kind(table.column(common[0])) == "text":
+        given.text = common[0]
+        return None
     return Compared.alike(common)
 
 

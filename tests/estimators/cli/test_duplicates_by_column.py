@@ -53,6 +53,20 @@ def test_a_title_is_one_column_of_several_and_a_text_is_enough(shelf, tmp_path):
     assert "columns compared" not in run("duplicates", tmp_path / "t.csv").err
 
 
+@pytest.mark.parametrize(
+    ("column", "cells", "told"),
+    [
+        ("company", ["Acme Ltd", "Acme Limited", "Globex"], False),
+        ("email", ["ann@x.org", "bob@y.org", "ann@x.org"], True),
+    ],
+)
+def test_a_single_column_is_compared_by_its_kind(tmp_path, column, cells, told):
+    write_csv(tmp_path / "t.csv", ["id", column], [list(row) for row in enumerate(cells)])
+    ran = run("duplicates", tmp_path / "t.csv", "--groups")
+    assert ran.code == 0 and [row["id"] for row in ran.rows] == (["0", "2"] if told else ["0", "1"])
+    assert (f"columns compared: {column} (web)" in ran.err) == told
+
+
 def test_named_columns_and_kinds(shelf):
     folder, frame, _ = shelf
     ran = run("duplicates", folder / "texts.csv", "--compare", "phone:text", "--compare", "name")
