@@ -257,9 +257,9 @@ def test_options_that_do_not_fit(shelf, options, expected):
 
 
 def test_columns_that_cannot_be_told(tmp_path):
-    path = write_csv(tmp_path / "t.csv", ["subject"], [["a"]])
+    path = write_csv(tmp_path / "t.csv", ["id"], [["a"]])
     message = refused("duplicates", path)
-    assert "it has 'subject'" in message and "--text" in message
+    assert "it has 'id'" in message and "--text" in message
     path = write_csv(tmp_path / "t.csv", ["text", "score"], [["a", "b"]])
     message = refused("duplicates", path, "--groups")
     assert "'score', which is also a column of the table of groups" in message

@@ -277,7 +277,6 @@ def test_two_people_are_asked_the_same_and_their_agreement_is_told(shelf, tmp_pa
         ("{dev} --labels perhaps.csv", "'perhaps', line 2"),
         ("{dev} --labels new.csv --text question1 --text1 question1", "--text1 and --text2"),
         ("{dev} --labels no/labels.csv", "does not exist"),
-        ("other.csv --labels new.csv", "--text"),
     ],
 )
 def test_what_cannot_be_labelled(shelf, tmp_path, monkeypatch, line, message):
