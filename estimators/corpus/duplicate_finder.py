@@ -372,9 +372,10 @@ class DuplicateFinder(BaseEstimator):
         >>> groups.numbers.tolist(), [group.members.tolist() for group in groups]
         ([0, 1], [[0, 1, 4], [2, 3]])
         """
-        if len(groups.labels) != len(self.ids_):
+        n_rows = len(self.ids_)
+        if len(groups.labels) != n_rows:
             raise ValueError(
-                f"groups has {len(groups.labels)} rows, but the finder {len(self.ids_)}: give the "
+                f"groups has {len(groups.labels)} rows, but the finder {n_rows}: give the "
                 "result of groups() after the last add()"
             )
         n_used = max(self._remembered[1], int(groups.numbers.max(initial=-1)) + 1)

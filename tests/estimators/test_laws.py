@@ -279,6 +279,7 @@ NEEDS_TORCH = (
 # What methods and attributes take beside the rows that they are asked about.
 REST: dict[str, dict[str, Any]] = {"match": {"threshold": 0.0}, "find": {"threshold": 0.0}}
 ARGUMENTS: dict[str, Any] = {
+    "groups": None,
     "chunks": [],
     "contexts": [1],
     "digest": "0" * 16,
