@@ -132,8 +132,8 @@ pairs = several(
     column(
         "-1",
         "--text1",
-        help=f"First text of a pair. Default: {_USUAL_PAIRS}, if the table has only one of these "
-        "pairs.",
+        help=f"First text of a pair. Default: {_USUAL_PAIRS}, if the table has just one of these "
+        "pairs of columns.",
     ),
     column("-2", "--text2", help="Second text of a pair."),
     encoding,
@@ -164,7 +164,7 @@ def text(help: str) -> Decorator:
 
 
 texts = text(
-    f"Texts. Default: {', '.join(TEXT_COLUMNS)}, if the table has only one of them. Repeat the "
+    f"Texts. Default: {', '.join(TEXT_COLUMNS)}, if the table has just one of them. Repeat the "
     "option to join several columns: --text title --text body."
 )
 

@@ -128,7 +128,7 @@ class ColumnEvidence:
         """Return in what names and addresses of pairs of records differ that are not the same.
 
         Values of `film.compare.name_difference` as an object array, (n_pairs, n_columns), with
-        "alias" instead of "name" if both were born on one day.
+        "alias" instead of "name" if both were born on the same day.
         """
         found = np.full((len(first), len(self.kinds)), "", dtype=object)
         born_alike = np.zeros(len(first), dtype=bool)
@@ -165,7 +165,7 @@ class ColumnEvidence:
             )
             elsewhere = normalize_text(both[0]), normalize_text(both[1])
             reason = name_reason(a, b, self._roles[number], elsewhere)
-            born = ", born on one day" if differences[row, number] == "alias" else ""
+            born = ", born on the same day" if differences[row, number] == "alias" else ""
             found[row][list(self.kinds)[number]] = reason + born
         return found
 

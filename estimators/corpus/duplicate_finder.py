@@ -276,17 +276,17 @@ class DuplicateFinder(BaseEstimator):
             self._remembered = np.empty(0, dtype=np.intp), 0
 
         self._left_out = ()
+        # The blocks of the other table are unknown when columns are judged.
+        ignores_blocks = bool(others) and inside is not None
         if evidence is not None and columns is not None:
-            # The blocks of the texts beside are not known.
-            start(None, None if others else inside)
+            start(None, None if ignores_blocks else inside)
             self._left_out = self._uninformative(others)
             if self._left_out:
                 kept = tuple(name for name in columns if name not in self._left_out)
                 rows, others = (only_columns(some, columns, kept) for some in (rows, others))
                 kinds = {name: evidence.kinds[name] for name in kept if name in evidence.kinds}
                 columns, evidence = kept, ColumnEvidence(kept, kinds, [*rows, *others])
-        is_whole = bool(others) and inside is not None
-        if evidence is None or encoder is not None or self._left_out or is_whole:
+        if evidence is None or encoder is not None or self._left_out or ignores_blocks:
             start(encoder, inside)
         if probabilities is not None:
             probabilities.warn_of_unfamiliar(rows)

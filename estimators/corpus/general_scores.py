@@ -31,7 +31,10 @@ _APART = {
     "name": ("name", -4.0),
     "alias": ("name", -2.0),
 }
-"""Kind and log-odds by the difference of names and addresses; number: of houses in one street."""
+"""Kind and log-odds by the difference of names and addresses.
+
+Numbers are those of houses in one street; an alias is another first name, with one birthday.
+"""
 
 
 class AgreementScores:

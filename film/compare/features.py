@@ -60,8 +60,8 @@ SHORT = 3
 """Letters of words that misspellings often are by chance."""
 MOST_MORE = 2
 """Words that one sentence has more than another, up to which their words have places in common."""
-AGAIN = "*"
-"""Between a number that is in a text again and how many times it was there."""
+REPEAT = "*"
+"""Between a repeated number and the count of its occurrences so far."""
 NEARLY_ALL = 0.85
 """Coverage of the longer text from which on the order of words is compared."""
 
@@ -84,20 +84,19 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
     features : ndarray of float64, shape (n_pairs, 16)
         The columns of `PAIR_FEATURES`, symmetric in the two texts. Words are matched one to one:
         equal ones, then those of similar spelling (`spelling_similarity`) among the 50 rarest
-        others of each text; numbers, each as often as it is there, and codes (letters with digits,
-        single letters) only if they are equal. In sentences with at most two words more, a
-        misspelling is also matched to the word in its place from the first or the last word on. It
-        is no word, and in one text, or 20 times as rare: up to half of the letters may differ from
-        a known word, and a third from a rare one, or from one of four letters that is not 20 times
-        as frequent. If it is a word 20 times as rare, in the place of a stop word or of at most
-        three letters, one letter may. *Coverage* is the weight of matched words over that of all
-        words of the heavier or the lighter text; *coverage apart* is that of the heavier one
-        without numbers, codes, units and opposites that differ. *Replaced* is the lower of the two
-        unmatched weights, over the weight of the heavier text. *Only one replaced* is the weight of
-        the lighter unmatched word, over that of the heaviest word, if one word of each text is
-        unmatched and the texts have as many words. *Doubtful spelling* is the share of matches
-        between two known words.
-        The others are 0 or 1.
+        others of each text; numbers (repeats count) and codes (letters with digits, single letters)
+        only if they are equal. In sentences with at most two words more, a misspelling is also
+        matched to the word in its place from the first or the last word on. It is no word, and in
+        one text, or 20 times as rare: up to half of the letters may differ from a known word, and a
+        third from a rare one, or from one of four letters that is not 20 times as frequent. If it
+        is a word 20 times as rare, in the place of a stop word or of at most three letters, one
+        letter may. *Coverage* is the weight of matched words over that of all words of the heavier
+        or the lighter text; *coverage apart* is that of the heavier one without numbers, codes,
+        units and opposites that differ. *Replaced* is the lower of the two unmatched weights, over
+        the weight of the heavier text. *Only one replaced* is the weight of the lighter unmatched
+        word, over that of the heaviest word, if one word of each text is unmatched and the texts
+        have as many words. *Doubtful spelling* is the share of matches between two known words. The
+        others are 0 or 1.
 
     Notes
     -----
@@ -115,7 +114,7 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
     """
     number, codes = _numbered(chain(first, second))
     sides = codes.reshape(2, -1)
-    tokens = join_words([_told_apart(text) for text in each_comparable_tokens(number)], rarity)
+    tokens = join_words([_mark_repeats(text) for text in each_comparable_tokens(number)], rarity)
     are_lists = np.array([_is_list(text) for text in number], dtype=bool)
     words = _Words(tokens, rarity)
     found = np.empty((len(first), len(PAIR_FEATURES)))
@@ -151,17 +150,17 @@ def join_words(texts: list[list[str]], rarity: WordRarity) -> list[list[str]]:
     return joined
 
 
-def _told_apart(tokens: list[str]) -> list[str]:
-    """Mark numbers that are in a text again, so that 3/3 is no 3/9."""
+def _mark_repeats(tokens: list[str]) -> list[str]:
+    """Mark repeated numbers, so that 3/3 differs from 3/9."""
     numbers = [token for token in tokens if token[0] == "#"]
     if len(set(numbers)) == len(numbers):
         return tokens
-    n_before: Counter[str] = Counter()
-    told = []
+    count: Counter[str] = Counter()
+    marked = []
     for token in tokens:
-        n_before[token] += token[0] == "#"
-        told.append(f"{token}{AGAIN}{n_before[token]}" if n_before[token] > 1 else token)
-    return told
+        count[token] += token[0] == "#"
+        marked.append(f"{token}{REPEAT}{count[token]}" if count[token] > 1 else token)
+    return marked
 
 
 def _numbered(strings: Iterable[str]) -> tuple[dict[str, int], Integers]:
@@ -214,7 +213,7 @@ class _Words:
         has_digit = marks(any(map(str.isdigit, word)) for word in words)
         letter = marks(len(word) == 1 and word.isascii() and word not in "ai" for word in words)
         self.is_code = (has_digit & ~self.number) | letter
-        plain = [word.split(AGAIN)[0] for word in words]
+        plain = [word.split(REPEAT)[0] for word in words]
         weight = np.append(rarity.weights(plain), 0.0)[: self.size]
         self.weight = np.where(self.negation, 0.0, weight)
         self.has_spellings = marks(len(spellings(word)) > 1 for word in words)

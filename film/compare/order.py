@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -67,7 +68,7 @@ def _has_other_date(a: list[str], b: list[str]) -> bool:
         {
             (year, x, y)
             for year, x, y in zip(words, words[1:], words[2:], strict=False)
-            if len(year) == 5 and all(len(part) < 4 and part[0] == "#" for part in (x, y))
+            if re.fullmatch(r"#\d{4}", year) and all(re.fullmatch(r"#\d\d?", n) for n in (x, y))
         }
         for words in (a, b)
     ]

@@ -124,7 +124,7 @@ def _files(paths: list[Path]) -> list[tuple[str, Path]]:
         shown = ", ".join(repr(os.fspath(path)) for path in paths[:5]) or "an empty list"
         raise ValueError(
             f"paths: there is no document in {shown}; documents of a folder end in "
-            f"{', '.join(_MARKDOWN + _PLAIN)} or one of these and .gz"
+            f"{', '.join(_MARKDOWN + _PLAIN)} optionally followed by .gz"
         )
     return files
 

@@ -47,7 +47,7 @@ _LEAST_SHARE = 0.005
 _LEAST_SUM = 1.0
 """Nats per duplicate, of a column and of all columns together."""
 _FEWEST_DUPLICATES = 10
-"""Pairs that are rather duplicates, from which on columns are left out."""
+"""Fewest pairs with a chance above one half, below which no column is left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,9 +232,9 @@ def uninformative_columns(levels: NDArray[np.intp], chances: Floats) -> NDArray[
     less what chance alone gives, mean and standard deviation: (k − 1 + sqrt(2 (k − 1))) / (2 d) for
     k levels and d duplicates. A column is uninformative if both cells are given in half of the
     pairs, and it has less than 0.01 nats or less than 0.5 % of the sum of all columns. None is if
-    this sum is below 1 or fewer than ten pairs are rather duplicates, because then too few pairs
-    are known to be. Values of a column
-    that one table leaves empty may be in another column there, so such a column stays.
+    this sum is below 1, or if fewer than ten pairs have a chance above one half: then too few
+    duplicates are known. Values of a column that one table leaves empty may be in another column
+    there, so such a column stays.
 
     Examples
     --------

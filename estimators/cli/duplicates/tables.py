@@ -16,7 +16,7 @@ PAIR_COLUMNS = ["id1", "id2", "score", "kind", "text1", "text2"]
 MAPPING_COLUMNS = ["id", "kept", "group", "score"]
 SOURCES = "sources"
 _SHOWN = (0.2, 0.4, 0.6, 0.8, 0.9)
-"""Thresholds of which estimates are told."""
+"""Thresholds whose estimates are printed."""
 Result = tuple[list[str], Any]
 
 

@@ -105,7 +105,7 @@ def test_another_first_name_counts_less_between_people_born_on_one_day():
     same_day, next_day = effect(frame.assign(born=recent))
     assert same_day == pytest.approx(next_day)
     reason = "other first names: Carl / Nina"
-    assert told == [[f"{reason}, born on one day", reason], [reason, reason]]
+    assert told == [[f"{reason}, born on the same day", reason], [reason, reason]]
 
 
 def test_long_legal_forms_are_duplicates_of_short_ones():

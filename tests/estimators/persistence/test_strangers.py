@@ -75,7 +75,6 @@ def generator(**seeds):
 
 MEGABYTES = {n: array_file(np.zeros(n * 2**17)) for n in (8, 128)}
 ONE = array_file(np.ones(1, dtype=np.intp))
-RANGE = reduced("builtins.range", plain(10**12))
 HUGE = {
     "a set of a range": (
         reduced("builtins.frozenset", reduced("builtins.range", plain(10**12))),

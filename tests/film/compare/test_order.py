@@ -33,6 +33,7 @@ SAME = [
     ("Canon 5D 24 MP black", "Canon black 24 MP 5D"),
     ("on 2024-03-05 at home", "on 5 March 2024 at home"),
     ("due 2024-03-03", "due 3 March 2024"),
+    ("tower 3 5", "tower 5 3"),
     ("blue shirt with pockets", "pockets with shirt blue"),
     ("a train from Paris to Rome", "a train from Berlin to Paris"),
     ("how to get from home to work", "how to get from home to work quickly"),
