@@ -1,11 +1,12 @@
 """Tables of records without labels: by column, by joined cells, and by Fellegi and Sunter's model.
 
-``python -m benchmarks.linkage [--data DIR] [--out DIR] [--quick]``. DIR holds tables; without it,
-the folder of FILM_DATA is taken. Two tables are matched one to one. Each method chooses its own
-threshold; the best threshold is what it could reach among its pairs. Each table is also compared
-with five columns that say nothing: a time, a key, a count, a source and a status. The rival is
-fitted to the same candidates and levels of agreement, by 30 steps of EM from our scores, and lists
-pairs whose probability is at least one half. It uses all columns.
+``python -m benchmarks.linkage [--data DIR] [--out DIR] [--quick] [--tables NAME ...]``. DIR holds
+tables; without it, the folder of FILM_DATA is taken. People and products are generated too. Two
+tables are matched one to one. Each method chooses its own threshold; the best threshold is what it
+could reach among its pairs. Each table is also compared with five columns that say nothing: a time,
+a key, a count, a source and a status. The rival is fitted to the same candidates and levels of
+agreement, by 30 steps of EM from our scores, and lists pairs whose probability is at least one
+half. It uses all columns.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from scipy.special import expit
 from benchmarks.general import Gold, Rows, joined, read_rows, read_tables
 from benchmarks.support.folders import data_folder
 from benchmarks.support.run import Results, parser_of, reading
-from benchmarks.thresholds import cells_of, generated
+from benchmarks.thresholds import cells_of
 from estimators import DuplicateFinder
+from film.datasets import make_records
 from film.judge import em_column_weights, one_to_one
 
 FROM_PAIRS = ("walmart-amazon", "fodors-zagats")
@@ -34,19 +36,23 @@ LEAST = 0.01
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
-    options = parser_of("linkage", __doc__, "holds tables").parse_args(arguments)
+    parser = parser_of("linkage", __doc__, "holds tables")
+    parser.add_argument("--tables", nargs="+", metavar="NAME", help="only these tables")
+    options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     with reading("linkage"):
         if options.quick:
-            tables = {name: _with_numbers(*table) for name, table in generated().items()}
+            tables: dict[str, tuple[list[Rows], Gold]] = generated()
         else:
             folder = data_folder(options.data)
-            tables = read_tables(folder) | {
+            tables = read_tables(folder) | generated(500)
+            tables |= {
                 f"{name}, made from pairs": _from_pairs(folder / "tables" / "labelled" / name)
                 for name in FROM_PAIRS
             }
     results = Results("linkage", options)
-    for name, (sides, gold) in tables.items():
+    chosen = {name: table for name, table in tables.items() if name in (options.tables or tables)}
+    for name, (sides, gold) in chosen.items():
         if len(sides) == 1:
             gold = {(min(pair), max(pair)) for pair in gold}
         columns, finder, found = _matched([cells_of(rows) for rows in sides], sides, gold)
@@ -173,9 +179,19 @@ def _numbered(
     yield numbers[0][records[0]], numbers[1][records[1]]
 
 
-def _with_numbers(sides: list[Rows], gold: Gold) -> tuple[list[Rows], Gold]:
-    """Add a column to generated tables."""
-    return [[row | {"size": str(len(row["text"]))} for row in rows] for rows in sides], gold
+def generated(n_entities: int = 60) -> dict[str, tuple[list[Rows], Gold]]:
+    """Make a table of people, and one of products."""
+    tables = {}
+    for kind in ("people", "products"):
+        frame, entities = make_records(kind, n_entities, random_state=0)
+        frame.insert(0, "id", [str(row) for row in range(len(frame))])
+        same = np.argwhere(np.triu(entities[:, None] == entities, 1)).tolist()
+        gold = {(str(a), str(b)) for a, b in same}
+        tables[f"generated {kind}"] = ([frame.to_dict("records")], gold)
+        if "location" in frame:
+            bare = frame.drop(columns="location")
+            tables["generated people without points"] = ([bare.to_dict("records")], gold)
+    return tables
 
 
 if __name__ == "__main__":
