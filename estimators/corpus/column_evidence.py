@@ -15,6 +15,7 @@ from estimators.inputs import CELL_END, as_texts, distinct_texts
 from estimators.persistence import savable
 from film.compare import (
     GIVEN_NAMES,
+    MEASURED,
     agreement_levels,
     are_names,
     comparable_cell,
@@ -68,7 +69,7 @@ class ColumnEvidence:
         cells = cells_by_column(records)
         for place, kind in zip(self._places, kinds.values(), strict=True):
             counts: Counter[str] = Counter()
-            if kind not in ("number", "date"):
+            if kind not in MEASURED:
                 for cell, n_cells in Counter(cells[place]).items():
                     counts.update(dict.fromkeys(normalize_text(cell).split(), n_cells))
             self._counts.append(dict(counts))
@@ -113,6 +114,19 @@ class ColumnEvidence:
         vars(self).setdefault("_roles", [""] * len(self.kinds))
         vars(self).setdefault("_are_births", [False] * len(self.kinds))
         vars(self).setdefault("has_many_texts", [False] * len(self.kinds))
+
+    def without_points(self, records: Sequence[str]) -> Sequence[str]:
+        """Return records without their points, whose digits differ at nearly equal places too."""
+        kinds = zip(self._places, self.kinds.values(), strict=True)
+        points = {place for place, kind in kinds if kind == "point"}
+        if not points:
+            return records
+        return [
+            CELL_END.join(
+                "" if place in points else cell for place, cell in enumerate(record.split(CELL_END))
+            )
+            for record in records
+        ]
 
     def levels(self, space: TextSpace, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         """Return the levels of agreement of pairs of records, (n_pairs, n_columns).
@@ -187,10 +201,10 @@ class ColumnEvidence:
         self, number: int, cells: list[str], pairs: np.ndarray, space: TextSpace
     ) -> np.ndarray:
         kind = list(self.kinds.values())[number]
-        if kind in ("number", "date"):
+        if kind in MEASURED:
             values = parsed(cells, kind, self._day_first[number])
             a, b = values[pairs].T
-            return number_agreement(a, b, np.isnan(values[pairs]).sum(axis=1), kind == "date")
+            return number_agreement(a, b, np.isnan(values[pairs]).sum(axis=1), kind)
         written = [comparable_cell(cell, kind) for cell in cells]
         if self._are_names[number]:
             written = [with_usual_words(cell) for cell in written]

@@ -69,6 +69,12 @@ class AgreementScores:
         self._evidence, self._space, self._two_tables = evidence, space, two_tables
         self.weights = weights
 
+    def spoken(
+        self, texts: tuple[Sequence[str], Sequence[str]]
+    ) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the texts of pairs that the general formula compares."""
+        return self._evidence.without_points(texts[0]), self._evidence.without_points(texts[1])
+
     def log_odds(
         self, pairs: np.ndarray, texts: tuple[Sequence[str], Sequence[str]], general: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -165,7 +171,8 @@ class GeneralScores:
         near = neighbour_features(
             self._pairs, self._cosines, pairs, cosines, one_sided=self._one_sided
         )
-        return pair_features(*texts, self._rarity), cosines, near, self._rarity.number_share
+        spoken = texts if self.columns is None else self.columns.spoken(texts)
+        return pair_features(*spoken, self._rarity), cosines, near, self._rarity.number_share
 
     def answers(
         self,

@@ -289,7 +289,7 @@ def checked_kinds(
                 raise ValueError(f"{told}: give another kind, or leave it to be recognised")
             if share < RECOGNISED:
                 warnings.warn(f"{told}; they count as missing", UserWarning, stacklevel=4)
-        kinds[column] = kind or column_kind(cells)
+        kinds[column] = kind or column_kind(cells, column)
     return kinds
 
 

@@ -24,11 +24,13 @@ from estimators.persistence import savable
 from film.compare import (
     CROSSING_FEATURES,
     LEFTOVER_FEATURES,
+    MEASURED,
     NUMBER_FEATURES,
     SPELLING_FEATURES,
     comparable_cell,
     crossing_features,
     is_day_first,
+    kilometres,
     leftover_features,
     number_features,
     parsed,
@@ -79,13 +81,14 @@ class RecordFeatures(TransformerMixin, BaseEstimator):
     Notes
     -----
     Features of a column are the number of missing sides; for numbers and dates `number_features`;
-    for other kinds the cosines of character n-grams and of words, `spelling_features` and
-    `crossing_features`. Features of the whole record are both cosines, `leftover_features`, and for
-    both cosines the rank and the margin among the known records (`film.compare.partner_features`),
-    which show whether each record is the best partner of the other. Known records are those of
-    `fit`, at most 20,000 of each side, so the features of a pair do not depend on other pairs in
-    the same call. Partners of a first record are sought among the second records. If the records
-    come from two tables, pass the tables in the same order as in `fit`.
+    for points the distance in km; for other kinds the cosines of character n-grams and of words,
+    `spelling_features` and `crossing_features`. Features of the whole record are both cosines,
+    `leftover_features`, and for both cosines the rank and the margin among the known records
+    (`film.compare.partner_features`), which show whether each record is the best partner of the
+    other. Known records are those of `fit`, at most 20,000 of each side, so the features of a pair
+    do not depend on other pairs in the same call. Partners of a first record are sought among the
+    second records. If the records come from two tables, pass the tables in the same order as in
+    `fit`.
 
     O(n · k) similarities for n distinct records in pairs and k known records.
 
@@ -201,10 +204,11 @@ class RecordFeatures(TransformerMixin, BaseEstimator):
         blocks = []
         for name, kind in self.kinds_.items():
             column = [row[self.columns_.index(name)] for row in cells]
-            if kind in ("number", "date"):
+            if kind in MEASURED:
                 numbers = parsed(column, kind, self._day_first.get(name, False))
                 n_missing = np.isnan(numbers)[codes].sum(axis=1)
-                blocks += [number_features(numbers[first], numbers[second]), n_missing]
+                measure = kilometres if kind == "point" else number_features
+                blocks += [measure(numbers[first], numbers[second]), n_missing]
                 continue
             written = [comparable_cell(value, kind) for value in column]
             empty = np.array([not value for value in written])[codes]
@@ -258,8 +262,8 @@ class RecordFeatures(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names = []
         for column, kind in self.kinds_.items():
-            of = NUMBER_FEATURES
-            if kind not in ("number", "date"):
+            of = ("distance",) if kind == "point" else NUMBER_FEATURES
+            if kind not in MEASURED:
                 of = (*COSINES, *SPELLING_FEATURES, *CROSSING_FEATURES)
             names += [f"{column}: {feature}" for feature in (*of, "sides missing")]
         of = [*COSINES, *LEFTOVER_FEATURES]

@@ -15,9 +15,11 @@ from .features import DIFFERENCES as DIFFERENCES
 from .features import PAIR_FEATURES as PAIR_FEATURES
 from .features import pair_features as pair_features
 from .kinds import COLUMN_KINDS as COLUMN_KINDS
+from .kinds import MEASURED as MEASURED
 from .kinds import RECOGNISED as RECOGNISED
 from .kinds import column_kind as column_kind
 from .kinds import is_day_first as is_day_first
+from .kinds import kilometres as kilometres
 from .kinds import parsed as parsed
 from .kinds import parsed_share as parsed_share
 from .names import GIVEN_NAMES as GIVEN_NAMES

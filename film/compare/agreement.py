@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+from film.compare.kinds import kilometres
 
 __all__ = ["LEVELS_OF_SIMILARITY", "N_LEVELS", "agreement_levels", "number_agreement"]
 
@@ -13,6 +17,7 @@ _SIMILARITY = np.array([0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.999])
 _INFORMATION = np.array([0.3, 0.6, 1.0, 1.5])
 _RELATIVE = np.array([0.5, 0.2, 0.05, 0.01, 1e-12])
 _DAYS = np.array([36_600, 3660, 366, 31, 0.5])
+_KILOMETRES = np.array([100, 10, 1, 0.1, 0.01])
 
 BOTH_MISSING, ONE_MISSING, _FIRST = 0, 1, 2
 LEVELS_OF_SIMILARITY = len(_SIMILARITY) + 1
@@ -57,39 +62,41 @@ def agreement_levels(
 
 
 def number_agreement(
-    first: Floats, second: Floats, n_missing: NDArray[np.intp], dates: bool
+    first: NDArray[Any], second: NDArray[Any], n_missing: NDArray[np.intp], kind: str
 ) -> NDArray[np.intp]:
-    """Return the level of agreement of pairs of numbers, or of dates as day numbers.
+    """Return the level of agreement of pairs of numbers, dates or points.
 
     Parameters
     ----------
-    first, second : ndarray of float64, shape (n,)
-        Numbers, NaN for a cell that is empty or not a number.
+    first, second : ndarray, shape (n,)
+        From `film.compare.parsed`, NaN for a cell that is empty or does not parse.
     n_missing : ndarray of int, shape (n,)
         Number of NaN, 0 to 2.
-    dates : bool
-        Whether the differences are of days.
+    kind : {"number", "date", "point"}
+        What is compared.
 
     Returns
     -------
     levels : ndarray of int, shape (n,)
         0 if both are missing, 1 if one is. Otherwise 2 + the number of bounds that the difference
         does not exceed: for numbers a half, a fifth, .05, .01 and 0 of the larger one, for dates a
-        hundred years, ten, one, a month and a day's half.
+        hundred years, ten, one, a month and a day's half, for points 100, 10 and 1 km, 100 and
+        10 m.
 
     Examples
     --------
     >>> import numpy as np
     >>> from film.compare import number_agreement
     >>> none = np.zeros(2, dtype=int)
-    >>> number_agreement(np.array([20.0, 20.0]), np.array([20.0, 21.0]), none, False).tolist()
+    >>> number_agreement(np.array([20.0, 20.0]), np.array([20.0, 21.0]), none, "number").tolist()
     [7, 5]
     """
-    gap = np.abs(first - second)
-    if dates:
-        reached = gap[:, None] <= _DAYS
+    if kind == "point":
+        reached = kilometres(first, second)[:, None] <= _KILOMETRES
+    elif kind == "date":
+        reached = np.abs(first - second)[:, None] <= _DAYS
     else:
-        larger = np.maximum(np.abs(first), np.abs(second))
-        reached = gap[:, None] <= _RELATIVE * np.maximum(larger, 1e-300)[:, None]
+        larger = np.maximum(np.maximum(np.abs(first), np.abs(second)), 1e-300)
+        reached = np.abs(first - second)[:, None] <= _RELATIVE * larger[:, None]
     levels = _FIRST + reached.sum(axis=1)
     return np.where(n_missing == 0, levels, np.where(n_missing == 1, ONE_MISSING, BOTH_MISSING))

@@ -1,18 +1,34 @@
-"""What the values of a column are: numbers, dates, codes, phones, addresses on the web, or text."""
+"""What the values of a column are: numbers, dates, points, codes, phones, web addresses, text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from datetime import date
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COLUMN_KINDS", "RECOGNISED", "column_kind", "is_day_first", "parsed", "parsed_share"]
+__all__ = [
+    "COLUMN_KINDS",
+    "MEASURED",
+    "RECOGNISED",
+    "column_kind",
+    "is_day_first",
+    "kilometres",
+    "parsed",
+    "parsed_share",
+]
 
-COLUMN_KINDS = ("text", "code", "number", "date", "phone", "web")
-"""Kinds of columns. Names and categories are "text"; "web" is e-mail and web addresses."""
+COLUMN_KINDS = ("text", "code", "number", "date", "phone", "web", "point")
+"""Kinds of columns. Names and categories are "text"; "web" is e-mail and web addresses.
+
+"point" is a place on Earth, "48.137, 11.575", or one of its coordinates.
+"""
+
+MEASURED = ("number", "date", "point")
+"""Kinds whose values are compared by their difference or distance (`parsed`)."""
 
 RECOGNISED = 0.9
 """Share of values that must parse for a kind to be recognised."""
@@ -33,6 +49,11 @@ _PHONE = re.compile(r"[\d\s()+./\-]*(?:(?:ext|x)\.?\s*\d+)?", re.IGNORECASE)
 _WEB = re.compile(
     r"(?:https?://|www\.)\S+|\S+@\S+\.\S+|[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}(?:/\S*)?", re.I
 )
+_POINT = re.compile(r"\(?([-+]?\d{1,3}(?:\.\d+)?)(?:\s*[,;]\s*([-+]?\d{1,3}(?:\.\d+)?))?\)?")
+_COORDINATES = frozenset("lat latitude lon lng long longitude".split())
+_DECIMALS = re.compile(r"\d\.\d\d+\D+\d+\.\d\d")
+_DIAMETER = 2 * 6371.0088
+"""Of the Earth, in km."""
 _CODE = re.compile(r"(?=\S*\d)[\w./#-]+(?:\s[\w./#-]*\d[\w./#-]*)?")
 
 
@@ -65,6 +86,37 @@ def day_of(text: str, day_first: bool = False) -> float:
     return np.nan
 
 
+def point_of(text: str) -> complex:
+    """Return latitude + i longitude in degrees, or NaN; one coordinate alone is a latitude."""
+    found = _POINT.fullmatch(text.strip())
+    if found is None:
+        return complex(np.nan, 0)
+    latitude, longitude = float(found[1]), float(found[2] or 0)
+    is_place = abs(latitude) <= (90 if found[2] else 180) and abs(longitude) <= 180
+    return complex(latitude, longitude) if is_place else complex(np.nan, 0)
+
+
+def kilometres(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the distances between places on Earth in km, by the haversine formula.
+
+    Parameters
+    ----------
+    first, second : ndarray of complex, shape (n,)
+        Latitude + i longitude, in degrees; NaN if missing.
+
+    Examples
+    --------
+    >>> from film.compare import kilometres, parsed
+    >>> munich, ulm = parsed(["48.137, 11.575", "48.401, 9.988"], "point")
+    >>> round(float(kilometres(munich, ulm)))
+    121
+    """
+    a, b = first * (np.pi / 180), second * (np.pi / 180)
+    cosines = np.cos(a.real) * np.cos(b.real)
+    squared = np.sin((a - b).real / 2) ** 2 + cosines * np.sin((a - b).imag / 2) ** 2
+    return _DIAMETER * np.arcsin(np.sqrt(np.minimum(squared, 1)))
+
+
 def _is_phone(text: str) -> bool:
     n_digits = sum(map(str.isdigit, text))
     return 6 <= n_digits <= 20 and _PHONE.fullmatch(text.strip()) is not None
@@ -75,27 +127,29 @@ def _fits(kind: str, text: str) -> bool:
         return bool(np.isfinite(number_of(text)))
     if kind == "date":
         return bool(np.isfinite(day_of(text)))
+    if kind == "point":
+        return bool(np.isfinite(point_of(text)))
     if kind == "phone":
         return _is_phone(text)
     patterns = {"web": _WEB, "code": _CODE}
     return kind not in patterns or patterns[kind].fullmatch(text.strip()) is not None
 
 
-def parsed(values: Sequence[str], kind: str, day_first: bool = False) -> NDArray[np.float64]:
-    """Return numbers of a column of kind "number" or "date", NaN for what does not parse.
+def parsed(values: Sequence[str], kind: str, day_first: bool = False) -> NDArray[Any]:
+    """Return numbers of a column of kind "number", "date" or "point", NaN for what does not parse.
 
     Parameters
     ----------
     values : sequence of str
         Cells; empty ones are missing.
-    kind : {"number", "date"}
-        Dates become day numbers.
+    kind : {"number", "date", "point"}
+        Dates become day numbers, and points latitude + i longitude.
     day_first : bool, default=False
         Whether 03/04/2020 is in April (`is_day_first`), and not in March.
 
     Returns
     -------
-    numbers : ndarray of float64, shape (n_values,)
+    numbers : ndarray of float64, or complex for points, shape (n_values,)
 
     Examples
     --------
@@ -107,6 +161,8 @@ def parsed(values: Sequence[str], kind: str, day_first: bool = False) -> NDArray
     """
     if kind == "number":
         return np.array([number_of(value) for value in values], dtype=np.float64)
+    if kind == "point":
+        return np.array([point_of(value) for value in values], dtype=np.complex128)
     return np.array([day_of(value, day_first) for value in values], dtype=np.float64)
 
 
@@ -131,20 +187,23 @@ def parsed_share(values: Sequence[str], kind: str) -> float:
     return sum(_fits(kind, value) for value in given) / len(given) if given else 1.0
 
 
-def column_kind(values: Sequence[str]) -> str:
+def column_kind(values: Sequence[str], name: str = "") -> str:
     """Recognise what the values of a column are.
 
     Parameters
     ----------
     values : sequence of str
         Cells of the column, of both sides; empty ones are missing.
+    name : str, default=""
+        Name of the column: numbers named lat, lon, lng, long, latitude or longitude are points.
 
     Returns
     -------
     kind : str
-        One of `COLUMN_KINDS`: the first of date, phone, number, web and code that nine of ten
-        values fit, else "text". Digits alone are numbers; most phones have separators. Codes are
-        one or two words with digits.
+        One of `COLUMN_KINDS`: the first of date, phone, number, point, web and code that nine of
+        ten values fit, else "text". Digits alone are numbers; most phones have separators. Points
+        have a comma or semicolon and at least two decimals in both coordinates. Codes are one or
+        two words with digits.
 
     Notes
     -----
@@ -157,6 +216,8 @@ def column_kind(values: Sequence[str]) -> str:
     ('number', 'code')
     >>> column_kind(["404/351-9533", "212-245-5336"]), column_kind(["2020-01-31", "31.12.2019"])
     ('phone', 'date')
+    >>> column_kind(["48.137, 11.575"]), column_kind(["48.1"], "lat"), column_kind(["1.5, 2.5"])
+    ('point', 'point', 'text')
     """
     given = [value for value in values if value.strip()]
     given = given[:: max(1, len(given) // LOOKED_AT)]
@@ -171,4 +232,9 @@ def column_kind(values: Sequence[str]) -> str:
         return "date"
     if separated and not mostly("number") and mostly("phone"):
         return "phone"
-    return next((kind for kind in ("number", "web", "code") if mostly(kind)), "text")
+    if mostly("number"):
+        return "point" if name.strip().lower() in _COORDINATES and mostly("point") else "number"
+    have_decimals = sum(map(bool, map(_DECIMALS.search, given))) >= RECOGNISED * len(given)
+    if have_decimals and mostly("point"):
+        return "point"
+    return next((kind for kind in ("web", "code") if mostly(kind)), "text")

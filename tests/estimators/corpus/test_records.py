@@ -6,6 +6,7 @@ import pytest
 from scipy.special import expit, logit
 
 from estimators import DuplicateFinder, load_model, record_duplicates, save_model
+from film.datasets import make_records
 from tests.estimators.pairs.test_record_features import products
 
 FIRST = "anna ben carla dora emil fritz greta hans ida jonas klara lena max nina otto paul".split()
@@ -344,3 +345,26 @@ def test_golden_values_may_be_lists():
     groups = DuplicateFinder(compare=["name", "town"]).fit(rows).groups(threshold=1.0)
     merged, _ = groups.golden({"tags": [[], ["a", "b"], None]})
     assert merged == {"tags": [["a", "b"], None]}
+
+
+def test_near_points_agree_whatever_their_digits():
+    records, entities = make_records("people", 200, random_state=0)
+    truth = {
+        (a, b)
+        for a, b in np.argwhere(entities[:, None] == entities).tolist()
+        if a < b
+    }  # fmt: skip
+    place = records["location"].str.split(", ", expand=True)
+    split = records.drop(columns="location").assign(lat=place[0], lon=place[1])
+    found = {}
+    for name, frame in {"point": records, "split": split, "none": split.iloc[:, :-2]}.items():
+        finder = DuplicateFinder().fit(frame)
+        found[name] = f1(finder.find(budget=len(truth)), truth)
+        kinds = {finder.kinds_.get(column) for column in ("location", "lat", "lon")}
+        assert kinds - {None} == (set() if name == "none" else {"point"})
+    assert min(found["point"], found["split"]) > found["none"] + 0.02
+    same = records[["name", "location"]].assign(name="Ann Lee", location="48.137, 11.575")
+    odd = pd.concat([same[:1], same[:1].assign(location="48.1371, 11.5752"), records[same.columns]])
+    finder = DuplicateFinder(compare={"name": "text", "location": "point"}).fit(odd)
+    scores, kinds = finder.score_pairs([(0, 1)])
+    assert kinds.tolist() == ["spelling"] and scores[0] > 0.5

@@ -88,6 +88,16 @@ def test_swapping_both_tables_changes_nothing_but_the_names_of_sides():
     )
 
 
+def test_points_are_compared_by_km():
+    ends = {"place": ["48.137, 11.575"] * 3}, {"place": ["48.401, 9.988", "", "48.137, 11.575"]}
+    features = RecordFeatures().fit(RecordPairs(*ends))
+    assert features.kinds_ == {"place": "point"}
+    columns = features.transform(RecordPairs(*ends)).T
+    found = dict(zip(features.get_feature_names_out(), columns, strict=True))
+    np.testing.assert_allclose(found["place: distance"], [121.07, -1, 0], atol=0.1)
+    assert found["place: sides missing"].tolist() == [0, 1, 0]
+
+
 def test_kinds_can_be_given_and_must_fit():
     given = RecordFeatures(kinds={"model": "text"}).fit(TRAIN)
     assert given.kinds_["model"] == "text"

@@ -27,27 +27,35 @@ def test_levels_of_texts():
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "dates", "level"),
+    ("first", "second", "kind", "level"),
     [
-        (20.0, 20.0, False, 7),
-        (1000.0, 1001.0, False, 6),
-        (100.0, 104.0, False, 5),
-        (100.0, 115.0, False, 4),
-        (100.0, 160.0, False, 3),
-        (1.0, 100.0, False, 2),
-        (0.0, 0.0, False, 7),
-        (-5.0, 5.0, False, 2),
-        (730_000.0, 730_000.0, True, 7),
-        (730_000.0, 730_020.0, True, 6),
-        (730_000.0, 730_200.0, True, 5),
-        (730_000.0, 733_000.0, True, 4),
-        (730_000.0, 750_000.0, True, 3),
-        (730_000.0, 693_000.0, True, 2),
-        (np.nan, 3.0, False, 1),
-        (np.nan, np.nan, True, 0),
+        (20.0, 20.0, "number", 7),
+        (1000.0, 1001.0, "number", 6),
+        (100.0, 104.0, "number", 5),
+        (100.0, 115.0, "number", 4),
+        (100.0, 160.0, "number", 3),
+        (1.0, 100.0, "number", 2),
+        (0.0, 0.0, "number", 7),
+        (-5.0, 5.0, "number", 2),
+        (730_000.0, 730_000.0, "date", 7),
+        (730_000.0, 730_020.0, "date", 6),
+        (730_000.0, 730_200.0, "date", 5),
+        (730_000.0, 733_000.0, "date", 4),
+        (730_000.0, 750_000.0, "date", 3),
+        (730_000.0, 693_000.0, "date", 2),
+        (48 + 11j, 48 + 11j, "point", 7),
+        (48 + 11j, 48.0005 + 11j, "point", 6),
+        (48 + 11j, 48.005 + 11j, "point", 5),
+        (0j, 0.05j, "point", 4),
+        (60j, 60.5j, "point", 3),
+        (60 + 0j, 60 + 1.5j, "point", 3),
+        (0j, 1.5j, "point", 2),
+        (complex(np.nan), 3j, "point", 1),
+        (np.nan, 3.0, "number", 1),
+        (np.nan, np.nan, "date", 0),
     ],
 )
-def test_levels_of_numbers_and_dates(first, second, dates, level):
+def test_levels_of_numbers_dates_and_points(first, second, kind, level):
     values = np.array([[first, second], [second, first]])
     n_missing = np.isnan(values).sum(axis=1)
-    assert number_agreement(*values.T, n_missing, dates).tolist() == [level, level]
+    assert number_agreement(*values.T, n_missing, kind).tolist() == [level, level]

@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from film.compare import COLUMN_KINDS, column_kind, is_day_first, parsed, parsed_share
+from film.compare import (
+    COLUMN_KINDS,
+    column_kind,
+    is_day_first,
+    kilometres,
+    parsed,
+    parsed_share,
+)
 
 COLUMNS = {
     "number": ["129.95", "$1,299.00", "349", "", "12 kg", "-3", "0.5%", "EUR 12.50"],
@@ -9,6 +16,7 @@ COLUMNS = {
     "phone": ["404/351 -9533", "(212) 245-5336", "+49 30 1234567", "415-555-0199 ext. 3"],
     "web": ["ann@lee.org", "https://lee.org/ann?x=1", "www.lee.org", "shop.example.com/a"],
     "code": ["dsc-w120", "KDL40V4100", "07227-b", "r85wh1-wide", "B-12/4"],
+    "point": ["48.137, 11.575", "-33.8688;151.2093", "(51.50, -0.12)", " 0.00 , 0.00 "],
     "text": ["Ann Lee", "the red lamp 40 w", "iPhone 4 case, silicone", "Vldb", "J. Smith"],
 }
 
@@ -18,6 +26,34 @@ def test_kinds_are_recognised_by_their_values(kind: str, values: list[str]):
     assert kind in COLUMN_KINDS
     assert column_kind(values) == kind
     assert parsed_share(values, kind) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind"),
+    [
+        ("size", ["2.5, 3.5", "1.25, 2", "10, 20"], "text"),
+        ("size", ["a lamp, 1.50, 2.50", "48.137, 11.575 is near Munich"], "text"),
+        ("prices", ["129.95, 139.95", "99.50, 101.50"], "text"),
+        ("lat", ["48.137", "-33.9", ""], "point"),
+        ("Longitude", ["11.575", "151"], "point"),
+        ("long", ["200", "350.5"], "number"),
+        ("price", ["48.137", "11.575"], "number"),
+        ("lat", ["far", "near"], "text"),
+    ],
+)
+def test_points_are_known_by_range_decimals_and_names_of_coordinates(name, values, kind):
+    assert column_kind(values, name) == kind
+
+
+def test_distances_of_points_in_km():
+    values = ["0, 0", "0, 90", "90, 0", "10, 179.5", "10, -179.5", "91, 0", "0, 181", "48.1", "x"]
+    points = parsed(values, "point")
+    assert np.isnan(points).tolist() == [False] * 5 + [True, True, False, True]
+    quarter = 6371.0088 * np.pi / 2
+    to = [[0, 1, quarter], [1, 2, quarter], [0, 0, 0], [3, 4, 4 * quarter / 360 * np.cos(0.1745)]]
+    for a, b, km in to:
+        np.testing.assert_allclose(kilometres(points[a], points[b]), km, rtol=1e-3)
+    assert np.isnan(kilometres(points[0], points[8]))
 
 
 def test_a_few_wrong_values_leave_the_kind():
