@@ -274,6 +274,7 @@ class DuplicateFinder(BaseEstimator):
             self._scores = PairScores(index, probabilities, evidence)
             self._columns = columns
             self._remembered = np.empty(0, dtype=np.intp), 0
+            self._labelled = []
 
         self._left_out = ()
         # The blocks of the other table are unknown when columns are judged.
@@ -382,6 +383,57 @@ class DuplicateFinder(BaseEstimator):
         self._remembered = np.append(groups.numbers, -1)[groups.labels], n_used
         return self
 
+    def remember_pairs(
+        self, must_link: IdPairs | None = None, cannot_link: IdPairs | None = None
+    ) -> DuplicateFinder:
+        """Let later calls of `find` and `groups` take pairs as known, also after `add` and saving.
+
+        Pairs that are given to those calls come first, and pairs that are remembered later replace
+        earlier ones of the same rows. `fit` forgets all pairs.
+
+        Parameters
+        ----------
+        must_link, cannot_link : iterable of (id, id), optional
+            As in `groups`.
+
+        Returns
+        -------
+        self : DuplicateFinder
+            With these pairs.
+
+        Raises
+        ------
+        ValueError
+            As in `groups`; nothing is then remembered.
+
+        Examples
+        --------
+        >>> from estimators import DuplicateFinder
+        >>> finder = DuplicateFinder().fit(["How do I learn chess?", "How can I learn chess?"])
+        >>> len(finder.groups(0.5)), len(finder.remember_pairs([], [(0, 1)]).groups(0.5))
+        (1, 0)
+        """
+        must, cannot = self._with_remembered(must_link, cannot_link)
+        self.known_pairs(must, cannot)
+        place = {name: row for row, name in enumerate(self.ids_.tolist())}
+        self._labelled = [
+            (place[a], place[b], same)
+            for same, pairs in ((True, must), (False, cannot))
+            for a, b in pairs
+        ]
+        return self
+
+    def _with_remembered(
+        self, must_link: IdPairs | None, cannot_link: IdPairs | None
+    ) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
+        """Return known pairs with the remembered ones, but those of the same rows."""
+        must, cannot = list(must_link or ()), list(cannot_link or ())
+        given, ids = {frozenset(pair) for pair in (*must, *cannot)}, self.ids_
+        for a, b, same in self._labelled:
+            if frozenset((ids[a], ids[b])) not in given:
+                (must if same else cannot).append((ids[a], ids[b]))
+        return must, cannot
+
     ids_ = property(lambda self: self._corpus()[0].ids, doc="Ids of the rows.")
     texts_ = property(lambda self: self._corpus()[0].texts, doc="Texts of the rows.")
     codes_ = property(lambda self: self._corpus()[0].codes, doc="Unique text of each row.")
@@ -473,6 +525,8 @@ class DuplicateFinder(BaseEstimator):
         """
         rows, scores = self._corpus()
         wanted = checked_limits("find", threshold, budget)
+        if self._labelled:
+            cannot_link = self._with_remembered(None, cannot_link)[1]
         known = self.known_pairs(None, cannot_link)
         return find_pairs(rows, scores, wanted, known, self.verbose, self._columns)
 
@@ -567,6 +621,8 @@ class DuplicateFinder(BaseEstimator):
         if wanted.lowest == 0:
             raise ValueError("threshold=0 would group all rows; give a higher one, such as 0.5")
         remembered, n_used = self._remembered
+        if self._labelled:
+            must_link, cannot_link = self._with_remembered(must_link, cannot_link)
         n_added = len(rows.codes) - len(remembered)
         before = np.pad(remembered, (0, n_added), constant_values=-1)
         known = KnownPairs(must_link, cannot_link, rows.ids, rows.codes, rows.blocks, before)
@@ -758,6 +814,7 @@ class DuplicateFinder(BaseEstimator):
     _columns: tuple[str, ...] | None = None
     _left_out: tuple[str, ...] = ()
     _remembered: tuple[np.ndarray, int] = np.empty(0, dtype=np.intp), 0
+    _labelled: Any = ()
 
     def check_state(self) -> None:
         """Take the cells of records from the index, if an earlier version kept them there alone."""

@@ -96,7 +96,7 @@ class _NumberOr(click.ParamType):
 @options.file(
     "--not-same",
     help="Labelled pairs, such as those exported from the page of --html. Pairs labelled 0 are "
-    "never reported or grouped; pairs labelled 1 always are.",
+    "never reported or grouped; pairs labelled 1 always are. --save and --add keep them.",
 )
 @click.option(
     "--keep",
@@ -251,6 +251,7 @@ def duplicates(given: Any) -> None:
     must, cannot = [], []
     if labelled is not None:
         must, cannot = known_pairs(*labelled, finder)
+    answers = list(must), list(cannot)
     if measured and prior == "estimate":
         estimated = finder.find(threshold=1.0).prior
         threshold = _threshold_for(given.precision, classifier, estimated)
@@ -312,8 +313,10 @@ def duplicates(given: Any) -> None:
         data["notes"] += estimates
         write_page(duplicates_page(data, title=title), given.html)
         writing.note_written(given.html)
-    if not isinstance(found, DuplicatePairs) and (given.save is not None or is_growing):
-        finder.remember_groups(found)
+    if given.save is not None or is_growing:
+        finder.remember_pairs(*answers)
+        if not isinstance(found, DuplicatePairs):
+            finder.remember_groups(found)
     if given.save is not None:
         from estimators.persistence import save_model
 

@@ -218,3 +218,23 @@ def test_golden_rows_do_not_merge_what_differs(tmp_path):
     assert "has a column 'sources'" in told
     told = refused("duplicates", path, "--golden", golden, "--against", path)
     assert "--golden applies to one table" in told
+
+
+def test_a_collection_keeps_its_labels(tmp_path):
+    saved, labels, columns = tmp_path / "known.film", tmp_path / "labels.csv", ["id", "text"]
+    chairs = [["1", "a red chair"], ["2", "a red chair (2)"], ["3", "a lamp"], ["4", "one table"]]
+    known = write_csv(tmp_path / "known.csv", columns, chairs)
+    write_csv(labels, ["id1", "id2", "label"], [["1", "2", 0], ["3", "4", 1]])
+    given = ("--threshold", 0.01, "--groups")
+    assert run("duplicates", known, *given, "--not-same", labels, "--save", saved).code == 0
+    numbers = []
+    for number, label in ((5, None), (6, None), (7, 1), (8, None)):
+        new = write_csv(tmp_path / "new.csv", columns, [[str(number), f"sofa {number * 'x'}"]])
+        write_csv(labels, ["id1", "id2", "label"], [["2", "1", label]])
+        add = ("--not-same", labels) if label is not None else ()
+        ran = run("duplicates", new, "--against", saved, "--add", *given, *add)
+        assert ran.code == 0, ran.err
+        group = {row["id"]: row["group"] for row in ran.rows}
+        assert group["3"] == group["4"]
+        numbers.append(group.get("1", "none") == group.get("2", "other"))
+    assert numbers == [False, False, True, True]

@@ -537,6 +537,22 @@ def test_labels_split_remembered_groups():
     assert _numbers(finder.groups(0.95)) == [0] * 6 + [2, 2]
 
 
+def test_remembered_pairs_are_those_of_later_calls():
+    finder = DuplicateFinder(embedder=_on_a_circle).fit(["0", "1", "90", "91"])
+    finder.remember_pairs([(0, 2)], [(0, 1)])
+    assert finder.find(threshold=0.9).pairs.tolist() == [[2, 3]]
+    assert _numbers(finder.groups(0.99)) == [0, -1, 0, -1]
+    finder.add(["92"])
+    with pytest.raises(ValueError, match="cannot_link separates the rows 0 and 2, but must_link"):
+        finder.remember_pairs([(1, 2), (0, 1)], [(2, 0)]).groups(0.9, must_link=[(0, 2)])
+    assert finder.find(threshold=0.9).pairs[:, 0].min() == 2
+    # Newer pairs of the same rows replace older ones.
+    finder.remember_pairs([(1, 0)], [(0, 2)])
+    assert _numbers(finder.groups(0.99))[:2] == [0, 0]
+    assert finder.groups(0.99, cannot_link=[(1, 0)]).labels[0] == -1
+    assert _numbers(finder.fit(["0", "90"]).groups(0.5)) == [-1, -1]
+
+
 # Queries
 
 
