@@ -24,7 +24,7 @@ __all__ = [
 COLUMN_KINDS = ("text", "code", "number", "date", "phone", "web", "point")
 """Kinds of columns. Names and categories are "text"; "web" is e-mail and web addresses.
 
-"point" is a place on Earth, "48.137, 11.575", or one of its coordinates.
+"point" is a place on Earth, ``48.137, 11.575``, or one of its coordinates.
 """
 
 MEASURED = ("number", "date", "point")
