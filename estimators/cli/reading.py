@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from estimators.cli.console import Failure, note
 from estimators.cli.options import LABEL_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
-from estimators.cli.tables import Stream, Table, read_table, stream_table
+from estimators.cli.tables import Table, cell_text, read_table, scan_table
 from estimators.inputs import RecordPairs, is_duplicate_label, split_columns
 from film.compare import COLUMN_KINDS
 from film.text import normalize_text
@@ -201,24 +201,17 @@ def _shown(table: Table) -> str:
 
 
 def named_pairs(given: Any) -> Iterator[tuple[Any, str, str]]:
-    """Return ids and pairs of the table ``test``, from a large one row by row."""
-    stream = stream_table(given.test, given.encoding)
-    table = stream.header if stream else open_table(given.test, given.encoding)
+    """Yield ids and pairs of the table ``test``; a CSV file is read row by row."""
+    table, numbered = scan_table(given.test, given.encoding)
+    for text in table.notes:
+        note(text)
     column = choose_column(table, given.name, TEST_ID_COLUMNS, "--id", "the ids")
     couple = choose_pair_columns(table, given)
-    if stream is None:
-        return zip(unique_ids(table, column), *pairs_of(table, given).T.tolist(), strict=True)
-    return _streamed(stream, column, couple)
-
-
-def _streamed(stream: Stream, column: str, couple: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Ids and pairs of a stream of rows."""
-    table = stream.header
     places = [table.columns.index(each) for each in (column, *couple)]
     seen: dict[str, int] = {}
     n_empty, has_text = 0, False
-    for line, cells in stream.rows:
-        name, text, other = (cells[place] for place in places)
+    for line, cells in numbered:
+        name, text, other = (cell_text(cells[place]) for place in places)
         _keep_id(seen, name, line, table, column)
         n_empty += not (text.strip() and other.strip())
         has_text = has_text or bool(text.strip() or other.strip())

@@ -16,8 +16,8 @@ import click
 from estimators.cli import options
 from estimators.cli.console import Failure, leaves, note, uses_output, wrote
 from estimators.cli.tables import (
-    BINARY_FORMATS,
     FORMATS,
+    LIBRARIES,
     Table,
     check_library,
     format_of,
@@ -45,7 +45,7 @@ def _check_form(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
             "a name with another ending"
         )
     chosen = by_name or form
-    if chosen in BINARY_FORMATS:
+    if chosen in LIBRARIES:
         check_library(chosen, "--out" if by_name else "--format")
         if not is_file(out) and sys.stdout is not None and sys.stdout.isatty():
             raise click.UsageError(
@@ -155,7 +155,7 @@ def write_result(
 ) -> None:
     """Write a table in the format of the name, else as requested, else like the input."""
     chosen: Any = format_of(out or "") or form or like.format
-    if not is_file(out) and form is None and chosen in BINARY_FORMATS:
+    if not is_file(out) and form is None and chosen in LIBRARIES:
         chosen = "csv"
     escape = bool(click.get_current_context().meta.get(_META))
     kept = list(rows) if chosen == "xlsx" else rows
@@ -163,16 +163,13 @@ def write_result(
     try:
         number = write_table(target, columns, kept, format=chosen, escape_formulas=escape)
     except ValueError as error:
-        # A sheet of Excel holds fewer rows, columns and characters than other tables.
+        # A sheet of Excel holds fewer rows and characters than other tables.
         if chosen != "xlsx":
             raise
-        beside = f"{out}.csv"
-        if not is_file(out) or os.path.exists(beside):
-            folder, name = os.path.split(out) if is_file(out) else (None, "film")
-            number, beside = tempfile.mkstemp(".csv", f"{name}-", folder)
-            os.close(number)
-        write_table(beside, columns, kept, escape_formulas=escape)
-        raise Failure(f"{error}; the result is in {beside}") from error
+        handle, instead = tempfile.mkstemp(".csv", "film-", os.path.dirname(out or "") or None)
+        os.close(handle)
+        write_table(instead, columns, kept, escape_formulas=escape)
+        raise Failure(f"{error}; the result is in {instead}") from error
     if is_file(out):
         note_written(out, f"{number} rows")
 

@@ -1,10 +1,10 @@
-from .delimited import Stream as Stream
-from .delimited import stream_table as stream_table
 from .reading import read_table as read_table
-from .sheets import check_library as check_library
-from .table import BINARY_FORMATS as BINARY_FORMATS
+from .reading import scan_table as scan_table
 from .table import FORMATS as FORMATS
+from .table import LIBRARIES as LIBRARIES
 from .table import Table as Table
+from .table import cell_text as cell_text
+from .table import check_library as check_library
 from .table import escape_formula as escape_formula
 from .table import format_of as format_of
 from .writing import write_table as write_table

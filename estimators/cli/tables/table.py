@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import json
 import math
 import os
@@ -12,8 +13,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from pathlib import PurePath
 from typing import Any, Literal
-
-from estimators.cli.tables.compression import inner_name
 
 Format = Literal["csv", "tsv", "jsonl", "json", "xlsx", "parquet"]
 FORMATS: tuple[Format, ...] = ("csv", "tsv", "jsonl", "json", "xlsx", "parquet")
@@ -29,7 +28,9 @@ FORMAT_OF_SUFFIX: dict[str, Format] = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-BINARY_FORMATS = ("xlsx", "parquet")
+LIBRARIES = {"xlsx": "openpyxl", "parquet": "pyarrow"}
+"""What reads and writes the formats that are not text."""
+COMPRESSIONS = (".gz", ".bz2", ".zip")
 _FORMULA = re.compile("[=+\\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 
@@ -46,7 +47,8 @@ class Table:
         Cells, as many per row as there are columns: texts of CSV and TSV, values of JSON, Excel and
         Parquet, with None for null, an empty cell of Excel, and a key that an object lacks.
     lines : list of int
-        Line of the file (row of a sheet), counted from 1, at which each row starts.
+        Line of the file (row of a sheet, object of a JSON array), counted from 1, at which each
+        row starts.
     encoding : str
         How the bytes were read: "utf-8", "utf-8-sig" (with byte order mark), "utf-16", "cp1252",
         what the caller asked for, or "binary" of Excel and Parquet.
@@ -123,7 +125,21 @@ def format_of(path: str | os.PathLike[str]) -> Format | None:
     >>> format_of("pairs.tsv.gz"), format_of("pairs")
     ('tsv', None)
     """
-    return FORMAT_OF_SUFFIX.get(PurePath(inner_name(os.fspath(path))).suffix.lower())
+    file = PurePath(path)
+    if file.suffix.lower() in COMPRESSIONS:
+        file = file.with_suffix("")
+    return FORMAT_OF_SUFFIX.get(file.suffix.lower())
+
+
+def check_library(format: str, source: str) -> None:
+    """Raise ImportError if the library of a format is not installed."""
+    try:
+        importlib.import_module(LIBRARIES.get(format, "csv"))
+    except ImportError as error:
+        raise ImportError(
+            f"{source}: tables of the format {format} need {LIBRARIES[format]}, which is not "
+            "installed; pip install 'film-metric[files]', or use CSV"
+        ) from error
 
 
 def check_columns(columns: list[str], source: str) -> None:

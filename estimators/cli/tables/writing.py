@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import bz2
+import csv
+import gzip
 import io
+import math
 import os
+import re
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from contextlib import contextmanager
+from pathlib import PurePath
 from typing import IO, Any
 
-from estimators.cli.tables.compression import compressor
-from estimators.cli.tables.delimited import write_delimited
-from estimators.cli.tables.json_tables import write_array, write_lines
-from estimators.cli.tables.parquet import write_parquet
-from estimators.cli.tables.sheets import check_library, write_workbook
 from estimators.cli.tables.table import (
-    BINARY_FORMATS,
-    FORMATS,
     Format,
+    cell_text,
     check_columns,
+    check_library,
     escape_formula,
     format_of,
+    to_json,
 )
 from film.datasets import atomic_writer
+
+_MOST_ROWS, _MOST_CHARACTERS = 1_048_575, 32_767
+# In a header these may make a reader take it for something else, unless it is quoted.
+_AMBIGUOUS = re.compile("[\t\r;{\ufeff]")
+# What XML cannot hold, or, as a carriage return, changes; and texts that look like its escapes.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 
 
 def write_table(
@@ -63,9 +72,8 @@ def write_table(
     ImportError
         When openpyxl or pyarrow is needed and not installed.
     ValueError
-        When the format is unknown or another one than the name of `target` says, columns are
-        wrong, a row has another number of cells (named by its position from 0), or a cell cannot
-        be held: NUL in CSV, 32,768 characters in Excel, or more rows than a sheet has.
+        When columns are wrong, or a sheet of Excel cannot hold the table: more than 1,048,575 rows
+        or 32,767 characters in a cell.
     OSError
         As in `film.datasets.atomic_writer`, for a path.
 
@@ -78,39 +86,35 @@ def write_table(
     1
     """
     path = os.fspath(target) if isinstance(target, str | os.PathLike) else None
-    by_name = None if path is None else format_of(path)
-    format = format or by_name or "csv"
-    if format not in FORMATS:
-        raise ValueError(f"format must be one of {', '.join(map(repr, FORMATS))}, got {format!r}")
-    if by_name not in (None, format):
-        raise ValueError(
-            f"format={format!r} does not go with the name {path!r}, which says "
-            f"{by_name!r}; leave format out, or give another name"
-        )
-    names = list(columns)
-    check_columns(names, "columns")
+    format = format or format_of(path or "") or "csv"
+    columns = list(columns)
+    check_columns(columns, "columns")
     check_library(format, path or "the stream")
-    escapes = escape_formulas and format in ("csv", "tsv")
     n_rows = 0
 
-    def checked() -> Iterator[Sequence[Any]]:
+    def counted() -> Iterator[Sequence[Any]]:
         nonlocal n_rows
         for row in rows:
-            if len(row) != len(names):
-                raise ValueError(
-                    f"rows[{n_rows}] has {len(row)} cells for {len(names)} columns; give as many"
-                )
             n_rows += 1
-            yield _escaped(row) if escapes else row
+            yield _escaped(row) if escape_formulas and format in ("csv", "tsv") else row
 
-    header = _escaped(names) if escapes else names
-    if path is not None:
-        with atomic_writer(path, "wb") as handle, compressor(handle, path) as packed:
-            _write(packed, header, checked(), format)
-    elif format in BINARY_FORMATS:
-        _write(target.buffer, header, checked(), format)  # type: ignore[union-attr]
-    else:
-        _WRITERS[format](target, header, checked())
+    write = {"xlsx": _write_workbook, "parquet": _write_parquet}.get(format)
+    if write is None:
+        header = _escaped(columns) if escape_formulas and format in ("csv", "tsv") else columns
+        lines = _lines(header, counted(), format)
+        if path is None:
+            target.writelines(lines)  # type: ignore[union-attr]
+            return n_rows
+        with atomic_writer(path, "wb") as handle, _packed(handle, path) as packed:
+            packed.writelines(line.encode() for line in lines)
+        return n_rows
+    buffer = io.BytesIO()
+    write(buffer, columns, list(counted()))
+    if path is None:
+        target.buffer.write(buffer.getbuffer())  # type: ignore[union-attr]
+        return n_rows
+    with atomic_writer(path, "wb") as handle, _packed(handle, path) as packed:
+        packed.write(buffer.getbuffer())
     return n_rows
 
 
@@ -118,25 +122,107 @@ def _escaped(row: Sequence[Any]) -> list[Any]:
     return [escape_formula(cell) if isinstance(cell, str) else cell for cell in row]
 
 
-_WRITERS: dict[str, Any] = {
-    "csv": partial(write_delimited, delimiter=","),
-    "tsv": partial(write_delimited, delimiter="\t"),
-    "jsonl": write_lines,
-    "json": write_array,
-    "xlsx": write_workbook,
-    "parquet": write_parquet,
-}
+@contextmanager
+def _packed(handle: IO[bytes], name: str) -> Iterator[Any]:
+    """Yield a stream that compresses into a file according to its suffix."""
+    suffix = PurePath(name).suffix.lower()
+    if suffix == ".gz":
+        # Without the time, the same table gives the same bytes.
+        with gzip.GzipFile(PurePath(name).stem, "wb", fileobj=handle, mtime=0) as packed:
+            yield packed
+    elif suffix == ".bz2":
+        with bz2.BZ2File(handle, "wb") as packed:
+            yield packed
+    elif suffix == ".zip":
+        with zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED) as archive:
+            with archive.open(PurePath(name).stem, "w", force_zip64=True) as packed:
+                yield packed
+    else:
+        yield handle
 
 
-def _write(handle: IO[Any], columns: list[str], rows: Iterator[Any], format: Format) -> None:
-    """Write to a stream of bytes."""
-    if format in BINARY_FORMATS:
-        _WRITERS[format](handle, columns, rows)
+def _lines(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: Format) -> Iterator[str]:
+    """Yield the lines of a text format."""
+    if format in ("csv", "tsv"):
+        yield from _delimited(columns, rows, "\t" if format == "tsv" else ",")
         return
-    text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
-    try:
-        _WRITERS[format](text, columns, rows)
-        text.flush()
-    finally:
-        # The stream below is closed by whoever opened it.
-        text.detach()
+    objects = (to_json(dict(zip(columns, row, strict=True))) for row in rows)
+    if format == "jsonl":
+        yield from (f"{each}\n" for each in objects)
+        return
+    yield "["
+    for place, each in enumerate(objects):
+        yield f"{',' if place else ''}\n{each}"
+    yield "\n]\n"
+
+
+def _delimited(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], delimiter: str
+) -> Iterator[str]:
+    buffer = io.StringIO()
+    plain = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    quoted = csv.writer(buffer, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    (quoted if any(map(_AMBIGUOUS.search, columns)) else plain).writerow(columns)
+    yield buffer.getvalue()
+    for row in rows:
+        buffer.seek(0)
+        buffer.truncate()
+        cells = [cell if type(cell) in (int, float) else cell_text(cell) for cell in row]
+        # Until Python 3.13 the module leaves a lone carriage return bare.
+        has_return = any(isinstance(cell, str) and "\r" in cell for cell in cells)
+        (quoted if has_return else plain).writerow(cells)
+        yield buffer.getvalue()
+
+
+def _write_workbook(handle: IO[bytes], columns: list[str], rows: list[Sequence[Any]]) -> None:
+    """Write one sheet; texts that look like formulas stay texts."""
+    import openpyxl
+    from openpyxl.cell import WriteOnlyCell
+
+    if len(rows) > _MOST_ROWS:
+        raise ValueError(
+            f"a sheet of Excel has at most {_MOST_ROWS:,} rows and a header; write Parquet"
+        )
+    # All are checked first: openpyxl complains at its own end about a sheet that broke off.
+    checked = [[_excel_cell(value) for value in row] for row in [columns, *rows]]
+    book = openpyxl.Workbook(write_only=True)
+    sheet: Any = book.create_sheet("table")
+    for row in checked:
+        cells = [WriteOnlyCell(sheet, value) for value in row]
+        for cell in cells:
+            if isinstance(cell.value, str):
+                cell.data_type = "s"
+        sheet.append(cells)
+    book.save(handle)
+
+
+def _excel_cell(value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, int) and abs(value) <= 2**53:
+        return value
+    text = cell_text(value)
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(
+            f"a text has {len(text)} characters, and a cell of Excel at most {_MOST_CHARACTERS}; "
+            "write CSV or Parquet"
+        )
+    text.encode()  # Half of a surrogate pair is refused, as in all other formats.
+    return _CONTROL.sub(lambda found: f"_x{ord(found[0]):04X}_", text)
+
+
+def _write_parquet(handle: IO[bytes], columns: list[str], rows: list[Sequence[Any]]) -> None:
+    """Write typed columns; a column of mixed types becomes text."""
+    import pyarrow
+    from pyarrow import parquet
+
+    arrays = []
+    for column in zip(*rows, strict=True) if rows else [()] * len(columns):
+        try:
+            arrays.append(pyarrow.array(column))
+        except (pyarrow.ArrowException, OverflowError):
+            texts = [None if value is None else cell_text(value) for value in column]
+            arrays.append(pyarrow.array(texts))
+    parquet.write_table(pyarrow.table(arrays, names=columns), handle)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from estimators import load_model
-from estimators.cli.tables import delimited, read_table
+from estimators.cli.tables import read_table
 from estimators.pairs import submission
 from film.pairs.priors import shift_prior
 from tests.estimators.cli.commands import refused, run, write_csv
@@ -50,27 +50,8 @@ def test_ids_must_tell_rows_apart(shelf, tmp_path, columns, rows, options, expec
     assert not (tmp_path / "s.csv").exists()
 
 
-def _large(monkeypatch):
-    monkeypatch.setattr(delimited, "LARGE", 0)
-    monkeypatch.setattr(submission, "BLOCK", 7)
-
-
-def test_a_large_file_is_read_row_by_row_to_the_same_submission(shelf, tmp_path, monkeypatch):
-    run("submit", shelf / "dev.csv", "-m", shelf / "model.skops", "-o", tmp_path / "whole.csv")
-    _large(monkeypatch)
-    ran = run("submit", shelf / "dev.csv", "-m", shelf / "model.skops", "-o", tmp_path / "s.csv")
-    assert ran.code == 0
-    whole, streamed = (read_table(tmp_path / name) for name in ("whole.csv", "s.csv"))
-    assert streamed.column("test_id") == whole.column("test_id")
-    np.testing.assert_allclose(
-        *([float(p) for p in table.column("is_duplicate")] for table in (streamed, whole)),
-        rtol=1e-9,
-    )
-    assert {path.name for path in tmp_path.iterdir()} == {"whole.csv", "s.csv"}
-
-
 def test_a_killed_submission_goes_on(shelf, tmp_path, monkeypatch):
-    _large(monkeypatch)
+    monkeypatch.setattr(submission, "BLOCK", 7)
     arguments = ["-m", shelf / "model.skops", "-o", tmp_path / "s.csv"]
     run("submit", shelf / "dev.csv", *arguments)
     expected = (tmp_path / "s.csv").read_text()
@@ -104,8 +85,7 @@ def test_a_killed_submission_goes_on(shelf, tmp_path, monkeypatch):
         ("", "no rows"),
     ],
 )
-def test_a_large_file_with_a_wrong_row_is_refused(shelf, tmp_path, monkeypatch, rows, expected):
-    _large(monkeypatch)
+def test_a_file_with_a_wrong_row_is_refused(shelf, tmp_path, rows, expected):
     path = tmp_path / "t.csv"
     path.write_text("test_id,question1,question2\n" + rows)
     arguments = ["-m", shelf / "model.skops", "-o", tmp_path / "s.csv"]
