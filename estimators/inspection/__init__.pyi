@@ -3,10 +3,8 @@ from .chunk_alignment import find_chunks as find_chunks
 from .context_explanation import ContextExplanation as ContextExplanation
 from .displays.alignment import AlignmentDisplay as AlignmentDisplay
 from .displays.contexts import ContextsDisplay as ContextsDisplay
-from .displays.k_curve import KCurveDisplay as KCurveDisplay
 from .displays.plotting import import_pyplot as import_pyplot
 from .displays.reliability import ReliabilityDisplay as ReliabilityDisplay
-from .displays.score_histogram import ScoreHistogramDisplay as ScoreHistogramDisplay
 from .displays.threshold import ThresholdDisplay as ThresholdDisplay
 from .explanation import Explanation as Explanation
 from .explanation import token_side as token_side

@@ -30,7 +30,6 @@ from estimators import (
 )
 from estimators.encoders import MTEBModel
 from estimators.inputs import duplicate_class
-from estimators.inspection import ScoreHistogramDisplay
 from estimators.pairs import duplicate_probabilities
 from film.datasets import make_question_pairs
 from tests.estimators.test_laws import CPU, SPACE, TRAINS
@@ -87,12 +86,6 @@ def test_identical_texts_are_duplicates_in_any_words(name, words, tmp_path):
     np.testing.assert_array_equal(
         model.predict(DATA.pairs) == duplicate, fitted(name).predict(DATA.pairs) == 1
     )
-    from matplotlib import pyplot as plt
-
-    drawn = ScoreHistogramDisplay.from_estimator(model, DATA.pairs, y)
-    np.testing.assert_array_equal(drawn.outcome, DATA.y == 1)
-    np.testing.assert_array_equal(drawn.scores, p)
-    plt.close(drawn.figure_)
     score, expected = get_scorer("roc_auc"), fitted(name)
     assert np.isclose(score(model, DATA.pairs, y), score(expected, DATA.pairs, DATA.y))
     tasks = MTEBModel(model)

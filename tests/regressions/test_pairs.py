@@ -431,7 +431,9 @@ def test_17_evaluate_draws_pages_and_images(shelf, tmp_path, name, start):
 
 
 def test_17_a_display_marks_the_threshold(fitted):
-    display = ThresholdDisplay.from_estimator(fitted, NEW, NEW_Y, precision=0.5)
+    groups = question_groups(NEW)
+    p = fitted.predict_proba(NEW)[:, 1]
+    display = ThresholdDisplay.from_predictions(NEW_Y, p, groups=groups, precision=0.5)
     curve = display.curve
     wanted = curve.thresholds[np.argmax(curve.precision_interval[:, 0] >= 0.5)]
     assert display.threshold_ == wanted
@@ -439,8 +441,6 @@ def test_17_a_display_marks_the_threshold(fitted):
     assert labels == ["precision", "recall", "F1", f"threshold {wanted:.3g} for precision 0.5"]
     assert display.lines_["recall"].get_ydata().tolist() == curve.recall.tolist()
     assert display.ax_.get_title()
-    groups = question_groups(NEW)
-    p = fitted.predict_proba(NEW)[:, 1]
     again = threshold_curve(NEW_Y, p, groups=groups)
     assert np.array_equal(curve.precision_interval, again.precision_interval)
 

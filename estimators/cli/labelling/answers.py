@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections import Counter
@@ -9,20 +10,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from filelock import Timeout
 from numpy.typing import NDArray
 
 from estimators.cli.console import Failure, note
-from estimators.cli.labelling.answer_file import REASON, AnswerFile
 from estimators.cli.reading import labels_of
+from estimators.cli.tables import Table, scan_table, write_table
 from estimators.inputs import CELL_END
 from film.datasets import lock_beside, unlock
 from film.text import normalize_text
 
 COLUMNS = ["text1", "text2", "label"]
+REASON = "reason"
+"""A column that a file gets with the first reason."""
+
 LOCK_SECONDS = 10.0
 """How long a save waits for another session, which holds the lock for milliseconds."""
 Key = tuple[str, str]
@@ -47,9 +51,10 @@ class Answers:
     """Pairs with 1, 0, or nothing where they were skipped, in a file that is always whole.
 
     The file may change while a session runs: another session, or a person with an editor, adds and
-    corrects rows. So what is on the disk is read again for every save, under a lock, and an answer
-    is appended to it; everything else in the file stays byte for byte, further columns too. Rows
-    of this session that another program saved over are put back. Answers that contradict each
+    corrects rows. So what is on the disk is read again for every save, under a lock, and written
+    with one more row; all other cells stay, and so do the format, the delimiter and a byte order
+    mark; the encoding becomes UTF-8. Rows of this session that another program saved over are put
+    back. Answers that contradict each
     other are both kept: which one is right is not for a file to decide.
 
     Parameters
@@ -69,8 +74,8 @@ class Answers:
             self._columns = [*sides, COLUMNS[-1]]
         self._given: list[Row] = []
         self._lock = lock_beside(path, LOCK_SECONDS)
-        file = self._read()
-        for text in file.notes:
+        self._read()
+        for text in self._table.notes if self._table is not None else ():
             note(text)
 
     def __len__(self) -> int:
@@ -106,24 +111,29 @@ class Answers:
         """Save an answer, "1", "0" or ""; it is on disk when this returns."""
         text1, text2 = pair
         row = Row(text1, text2, answer, reason)
-        with self._alone() as file:
-            self._save(file, [*self._lost(), row])
+        with self._alone():
+            self._save([*self._lost(), row])
             self._given.append(row)
 
     def undo(self) -> bool:
         """Remove the last answer of this session; return False if the file no longer has it."""
-        with self._alone() as file:
+        with self._alone():
             row = self._given.pop()
             places = [place for place, kept in enumerate(self._rows) if kept == row]
             if places:
-                file.remove(places[-1])
+                assert self._table is not None
+                kept = self._table.rows[: places[-1]] + self._table.rows[places[-1] + 1 :]
+                if kept or self._table.columns != self._columns:
+                    self._write(kept, [])
+                else:
+                    os.unlink(self.path)
                 self._read()
             return bool(places)
 
     def restore(self) -> None:
         """Restore answers that another program overwrote."""
-        with self._alone() as file:
-            self._save(file, self._lost())
+        with self._alone():
+            self._save(self._lost())
 
     def by_key(self) -> dict[Key, int | None]:
         """Return the last answer to each pair that was asked, None where it was skipped."""
@@ -135,25 +145,41 @@ class Answers:
         pairs = np.array([row[:2] for row in rows], dtype=object).reshape(-1, 2)
         return pairs, np.array([int(row.answer) for row in rows], dtype=np.int64)
 
-    def _read(self) -> AnswerFile:
-        file = AnswerFile(self.path, self._columns)
-        self._table = file.table
-        answers = [""] * len(file.rows)
-        if file.table is not None:
-            answered = [place for place, row in enumerate(file.rows) if row[-2].strip()]
-            if answered:
-                labelled = replace(
-                    file.table,
-                    rows=[file.table.rows[row] for row in answered],
-                    lines=[file.table.lines[row] for row in answered],
-                )
-                for row, answer in zip(answered, labels_of(labelled, COLUMNS[-1])[1], strict=True):
-                    answers[row] = str(answer)
-        self._rows = [
-            Row(CELL_END.join(row[:-2:2]), CELL_END.join(row[1:-2:2]), answer, row[-1])
-            for row, answer in zip(file.rows, answers, strict=True)
+    def _read(self) -> None:
+        self._table: Table | None = None
+        self._rows: list[Row] = []
+        if not os.path.exists(self.path) or not os.path.getsize(self.path):
+            return
+        table, numbered = scan_table(self.path)
+        lines_and_cells = list(numbered)
+        missing = [name for name in self._columns if name not in table.columns]
+        # JSON names no column of which all cells are missing.
+        if missing and not (table.format in ("json", "jsonl") and missing == self._columns[-1:]):
+            raise Failure(
+                f"{self.path} is not a file of answers: it has the columns "
+                f"{', '.join(map(repr, table.columns[:20]))}, not {', '.join(self._columns)}; give "
+                "--labels a new name"
+            )
+        lines, rows = ([each[part] for each in lines_and_cells] for part in (0, 1))
+        self._table = replace(table, lines=lines, rows=rows)
+        texts = [
+            self._table.column(name) if name in table.columns else [""] * len(rows)
+            for name in [*self._columns, REASON]
         ]
-        return file
+        cells = [list(row) for row in zip(*texts, strict=True)]
+        answered = [place for place, row in enumerate(cells) if row[-2].strip()]
+        if answered:
+            labelled = replace(
+                self._table,
+                rows=[rows[place] for place in answered],
+                lines=[lines[place] for place in answered],
+            )
+            for place, label in zip(answered, labels_of(labelled, COLUMNS[-1])[1], strict=True):
+                cells[place][-2] = str(label)
+        self._rows = [
+            Row(CELL_END.join(row[:-2:2]), CELL_END.join(row[1:-2:2]), row[-2].strip(), row[-1])
+            for row in cells
+        ]
 
     def _lost(self) -> list[Row]:
         """Return the rows of this session that the file no longer has."""
@@ -166,10 +192,20 @@ class Answers:
             )
         return lost
 
-    def _save(self, file: AnswerFile, rows: list[Row]) -> None:
+    def _save(self, rows: list[Row]) -> None:
         if rows:
-            file.append([self._cells(row) for row in rows])
+            self._write([] if self._table is None else self._table.rows, rows)
             self._read()
+
+    def _write(self, kept: list[list[Any]], added: list[Row]) -> None:
+        """Write rows of the table as they are, and further answers."""
+        there = [] if self._table is None else self._table.columns
+        reason = [REASON] if any(row.reason for row in added) else []
+        names = list(dict.fromkeys([*there, *self._columns, *reason]))
+        new = [dict(zip([*self._columns, REASON], self._cells(row), strict=True)) for row in added]
+        rows = [[*cells, *[""] * (len(names) - len(cells))] for cells in kept]
+        rows += [[cells.get(name, "") for name in names] for cells in new]
+        write_table(self.path, names, rows, like=self._table)
 
     def _cells(self, row: Row) -> list[str]:
         if self._columns is COLUMNS:
@@ -178,7 +214,7 @@ class Answers:
         return [*chain.from_iterable(sides), row.answer, row.reason]
 
     @contextmanager
-    def _alone(self) -> Iterator[AnswerFile]:
+    def _alone(self) -> Iterator[None]:
         """Lock the file against other sessions and Ctrl-C, and read it."""
         with _uninterrupted():
             try:
@@ -189,7 +225,8 @@ class Answers:
                     f"{LOCK_SECONDS:g} seconds; end it if it hangs, and run the command again"
                 ) from error
             try:
-                yield self._read()
+                self._read()
+                yield
             finally:
                 unlock(self._lock)
 

@@ -15,7 +15,7 @@ import sys
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import IO, Any
@@ -116,14 +116,14 @@ def scan_table(path: Source, encoding: str | None = None) -> tuple[Table, Rows]:
     except BaseException:
         handle.close()
         raise
-    return table, _closing(handle, rows)
+    return table, rows
 
 
-def _closing(handle: IO[bytes], rows: Rows) -> Rows:
+def _closing(file: IO[Any], rows: Rows) -> Rows:
     try:
         yield from rows
     finally:
-        handle.close()
+        file.close()
 
 
 def _scanned(handle: IO[bytes], name: str, encoding: str | None, source: str) -> tuple[Table, Rows]:
@@ -132,9 +132,12 @@ def _scanned(handle: IO[bytes], name: str, encoding: str | None, source: str) ->
     handle.seek(0)
     format = format_of(name)
     if start.startswith(b"PAR1") or (format == "parquet" and start):
-        return _typed(*_parquet(handle, source), "parquet", notes, source)
+        columns, rows = _parquet(handle, source)
+        table = Table(columns, [], [], "binary", "parquet", notes, source)
+        return table, _closing(handle, iter(rows))
     if start.startswith(b"PK\x03\x04") or (format == "xlsx" and start):
-        return _typed(*_workbook(handle, source, notes), "xlsx", notes, source)
+        columns, rows = _workbook(handle, source, notes)
+        return Table(columns, [], [], "binary", "xlsx", notes, source), _closing(handle, iter(rows))
     encoding = _encoding_of(handle, encoding, source, notes)
     used = "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
     text = io.TextIOWrapper(handle, encoding=used, newline="")
@@ -144,14 +147,10 @@ def _scanned(handle: IO[bytes], name: str, encoding: str | None, source: str) ->
     if format in ("json", "jsonl") or (format is None and re.match(r"\{|\[\s*\{", content)):
         format = "json" if content[0] == "[" else "jsonl"
         columns, rows = _objects(text, format, source)
-        return Table(columns, [], [], encoding, format, notes, source), iter(rows)
-    return _delimited(text, "\t" if format == "tsv" else None, encoding, notes, source)
-
-
-def _typed(
-    columns: list[str], rows: Iterable[Any], format: Format, notes: list[str], source: str
-) -> tuple[Table, Rows]:
-    return Table(columns, [], [], "binary", format, notes, source), iter(rows)
+        table = Table(columns, [], [], encoding, format, notes, source)
+    else:
+        table, rows = _delimited(text, "\t" if format == "tsv" else None, encoding, notes, source)
+    return table, _closing(text, iter(rows))
 
 
 def _opened(path: Source) -> tuple[str, str, IO[bytes]]:
@@ -197,6 +196,8 @@ def _only_member(data: bytes, name: str, source: str) -> tuple[bytes, str]:
         names = [each for each in archive.namelist() if not each.startswith("__MACOSX/")]
         if "[Content_Types].xml" in names:
             return data, name
+        if "film-metric.json" in names:
+            raise ValueError(f"{source} is a model, where a table is needed; give it by --model")
         if len(names) != 1:
             raise ValueError(
                 f"{source} is a zip archive of {len(names)} files: {', '.join(names[:5])}; unpack "
@@ -247,14 +248,14 @@ def _first_wrong(handle: IO[bytes], encoding: str) -> tuple[int, int] | None:
     """Return the first line that is not in an encoding, and its wrong byte."""
     decoder = codecs.getincrementaldecoder(encoding)()
     handle.seek(0)
-    line = 0
+    line, raw = 0, b""
     try:
         for raw in handle:
             line += 1
             decoder.decode(raw)
         decoder.decode(b"", final=True)
-    except UnicodeDecodeError as error:
-        return max(line, 1), error.object[error.start]
+    except UnicodeError as error:  # without a place if the mark of UTF-16 is missing
+        return max(line, 1), getattr(error, "object", raw)[getattr(error, "start", 0)]
     finally:
         handle.seek(0)
     return None
@@ -307,7 +308,7 @@ def _delimited(
                 )
     columns = next(numbered)[1]
     format: Format = "tsv" if mark == "\t" else "csv"
-    return Table(columns, [], [], encoding, format, notes, source), numbered
+    return Table(columns, [], [], encoding, format, notes, source, mark), numbered
 
 
 def _delimiter_of(text: IO[str]) -> str:
@@ -397,6 +398,8 @@ def _workbook(handle: IO[bytes], source: str, notes: list[str]) -> tuple[list[st
             book = openpyxl.load_workbook(handle, read_only=True, data_only=True)
             sheets = sorted(book.worksheets, key=lambda sheet: sheet.sheet_state != "visible")
             full = [(sheet.title, found) for sheet in sheets if (found := _sheet_rows(sheet))]
+    except MemoryError:
+        raise
     except Exception as error:  # a broken archive or broken XML raises errors of many kinds
         raise ValueError(
             f"{source} is not a readable workbook ({type(error).__name__}: {error}); open it in "

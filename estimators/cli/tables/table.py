@@ -58,6 +58,8 @@ class Table:
         Notes for the user about how the file was read.
     source : str
         Name of the file, for messages.
+    delimiter : str, default=","
+        Of CSV and TSV.
 
     Examples
     --------
@@ -75,6 +77,7 @@ class Table:
     format: Format
     notes: list[str]
     source: str
+    delimiter: str = ","
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import io
@@ -17,6 +18,7 @@ from typing import IO, Any
 
 from estimators.cli.tables.table import (
     Format,
+    Table,
     cell_text,
     check_columns,
     check_library,
@@ -40,6 +42,7 @@ def write_table(
     *,
     format: Format | None = None,
     escape_formulas: bool = False,
+    like: Table | None = None,
 ) -> int:
     r"""Write a table as CSV, TSV, JSON, Excel or Parquet, in UTF-8.
 
@@ -62,6 +65,8 @@ def write_table(
         Whether to put an apostrophe before texts in CSV and TSV that a spreadsheet would run as a
         formula (`escape_formula`). By default, texts are written unchanged. Excel files contain
         them as texts in any case.
+    like : Table, optional
+        A table that was read: its format, delimiter and byte order mark (of CSV and TSV) are kept.
 
     Returns
     -------
@@ -86,7 +91,11 @@ def write_table(
     1
     """
     path = os.fspath(target) if isinstance(target, str | os.PathLike) else None
+    if like is not None:
+        format = like.format
     format = format or format_of(path or "") or "csv"
+    delimiter = "\t" if format == "tsv" else "," if like is None else like.delimiter
+    has_mark = like is not None and like.encoding not in ("utf-8", "binary")
     columns = list(columns)
     check_columns(columns, "columns")
     check_library(format, path or "the stream")
@@ -101,11 +110,15 @@ def write_table(
     write = {"xlsx": _write_workbook, "parquet": _write_parquet}.get(format)
     if write is None:
         header = _escaped(columns) if escape_formulas and format in ("csv", "tsv") else columns
-        lines = _lines(header, counted(), format)
+        if format in ("csv", "tsv"):
+            lines = _delimited(header, counted(), delimiter)
+        else:
+            lines = _objects(header, counted(), format)
         if path is None:
             target.writelines(lines)  # type: ignore[union-attr]
             return n_rows
         with atomic_writer(path, "wb") as handle, _packed(handle, path) as packed:
+            packed.write(codecs.BOM_UTF8 if has_mark else b"")
             packed.writelines(line.encode() for line in lines)
         return n_rows
     buffer = io.BytesIO()
@@ -141,11 +154,9 @@ def _packed(handle: IO[bytes], name: str) -> Iterator[Any]:
         yield handle
 
 
-def _lines(columns: Sequence[str], rows: Iterable[Sequence[Any]], format: Format) -> Iterator[str]:
-    """Yield the lines of a text format."""
-    if format in ("csv", "tsv"):
-        yield from _delimited(columns, rows, "\t" if format == "tsv" else ",")
-        return
+def _objects(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], format: Format
+) -> Iterator[str]:
     objects = (to_json(dict(zip(columns, row, strict=True))) for row in rows)
     if format == "jsonl":
         yield from (f"{each}\n" for each in objects)

@@ -1,14 +1,8 @@
-"""Axes, panels, fonts and scores of labelled pairs, shared by the displays."""
+"""Axes, panels and fonts, shared by the displays."""
 
 from __future__ import annotations
 
 from typing import Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
-
-from estimators.inputs import check_pair_labels, check_pairs, duplicate_class_of, duplicate_column
 
 _PANEL = "film panel"
 
@@ -122,36 +116,3 @@ def token_font() -> list[str]:
 
     installed = {font.name for font in fontManager.ttflist}
     return [*mpl.rcParams["font.family"], *(name for name in _WIDE_FONTS if name in installed)]
-
-
-def checked_method(estimator: Any, methods: tuple[str, ...]) -> str:
-    """Return the name of the first method that a fitted estimator has."""
-    check_is_fitted(estimator)
-    for method in methods:
-        if hasattr(estimator, method):
-            return method
-    raise TypeError(
-        f"estimator {type(estimator).__name__} has none of {', '.join(methods)}: use an "
-        "estimator that has one, or from_predictions."
-    )
-
-
-def scores_of_pairs(
-    estimator: Any, pairs: Any, y: Any, methods: tuple[str, ...] = ("predict_proba", "similarity")
-) -> tuple[NDArray[np.bool_], NDArray[np.float64], str]:
-    """Return which pairs are duplicates, their scores, and the name of the score."""
-    method = checked_method(estimator, methods)
-    checked = check_pairs(pairs)
-    labels = check_pair_labels(y, len(checked), allow_one_class=True)
-    classes = getattr(estimator, "classes_", np.array([0, 1]))
-    unknown = labels[~np.isin(labels, classes)].tolist()
-    if unknown:
-        raise ValueError(
-            f"y holds {unknown[0]!r}, but the estimator knows the classes {classes.tolist()}: "
-            "use the labels of fit."
-        )
-    scores = np.asarray(getattr(estimator, method)(checked))
-    outcome = labels == duplicate_class_of(estimator)
-    if method == "predict_proba":
-        return outcome, duplicate_column(scores, estimator), "probability of a duplicate"
-    return outcome, scores, method

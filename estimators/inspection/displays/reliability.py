@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.inspection.displays.plotting import Display, panel_below, scores_of_pairs
+from estimators.inspection.displays.plotting import Display, panel_below
 from film.pairs import ReliabilityCurve, calibration_error, calibration_interval, reliability_curve
 
 _REFERENCE = "perfectly calibrated"
@@ -108,39 +108,6 @@ class ReliabilityDisplay(Display):
         interval = calibration_interval(y, p, n_bins, random_state=random_state)
         display = cls(curve, error, interval, np.asarray(p, dtype=np.float64))
         return display.plot(ax=ax, **kwargs)
-
-    @classmethod
-    def from_estimator(
-        cls, classifier: Any, pairs: Any, y: Any, *, ax: Any = None, **kwargs: Any
-    ) -> Self:
-        """Draw the diagram of a fitted classifier's probabilities.
-
-        Parameters
-        ----------
-        classifier : estimator
-            Fitted, with ``predict_proba``.
-        pairs : array-like of str, shape (n_pairs, 2)
-            Texts that were not used for fitting.
-        y : array-like of shape (n_pairs,)
-            Their classes.
-            As in `from_predictions`; ``label`` is the name of the class by default.
-            As in `from_predictions`; ``label`` is by default the name of the class.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            Drawn.
-
-        Raises
-        ------
-        TypeError
-            If the classifier has no ``predict_proba``.
-        ValueError
-            If y holds a class that the classifier does not know.
-        """
-        outcome, p, _ = scores_of_pairs(classifier, pairs, y, ("predict_proba",))
-        given: dict[str, Any] = {"label": type(classifier).__name__} | kwargs
-        return cls.from_predictions(outcome, p, ax=ax, **given)
 
     def _draw(self, **kwargs: Any) -> None:
         self.histogram_ax_ = panel_below(self.ax_, 0.3)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from estimators.inputs import question_groups
-from estimators.inspection.displays.plotting import Display, scores_of_pairs
+from estimators.inspection.displays.plotting import Display
 from film.pairs import ThresholdCurve, threshold_curve, threshold_for_precision
 
 _FIGURES = (("precision", "precision"), ("recall", "recall"), ("f1", "F1"))
@@ -97,45 +96,6 @@ class ThresholdDisplay(Display):
         """
         curve = threshold_curve(y, scores, groups=groups, weights=weights, confidence=confidence)
         return cls(curve, precision, score_name).plot(ax=ax, **kwargs)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        pairs: Any,
-        y: Any,
-        *,
-        precision: float | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the curves of a fitted estimator on labelled pairs.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Fitted, with ``predict_proba`` (the column of duplicates) or else ``similarity``.
-        pairs : array-like of str, shape (n_pairs, 2)
-            Texts that were not used for fitting. Pairs that share questions count as dependent.
-        y : array-like of shape (n_pairs,)
-            Their classes.
-        precision, **kwargs
-            As in `from_predictions`.
-
-        Returns
-        -------
-        display : ThresholdDisplay
-            Drawn.
-
-        Raises
-        ------
-        TypeError
-            If the estimator has neither method.
-        ValueError
-            If y holds a class that the estimator does not know, or a single class.
-        """
-        outcome, scores, name = scores_of_pairs(estimator, pairs, y)
-        given = {"groups": question_groups(pairs), "score_name": name, "precision": precision}
-        return cls.from_predictions(outcome, scores, **given | kwargs)
 
     def _draw(self, **kwargs: Any) -> None:
         self.threshold_ = None

@@ -153,7 +153,7 @@ ODD = [
     ("score taken.csv -m model.skops", "--as NAME"),
     ("score train.csv -m model.skops --threshold nan", "'--threshold': 'nan' is not a number"),
     ("score train.csv -m model.skops --encoding undefined", "--encoding 'undefined' is unknown"),
-    ("score train.csv -m model.skops --encoding utf-16", "but no rows"),
+    ("score train.csv -m model.skops --encoding utf-16", "line 1: byte 0x71 is not utf-16"),
     ("score train.csv -m model.skops -1 question1", "both --text1 and --text2"),
     ("score train.csv -m model.skops -1 q -2 question2", "no column 'q'"),
     ("score train.csv -m model.skops -o out.docx", ".docx is not a format that can be written"),
