@@ -6,8 +6,9 @@ true labels answer. Coverage is the share of reviews whose interval holds the tr
 recall of the candidates. Its constants were chosen on these tables, but `HEDGED`, on other ones.
 
 Then the answers until the interval of precision is ±.03, at the threshold whose true precision is
-nearest to .95: of `Review`, and of pairs drawn at random, with Wilson's interval, from all
-candidates and from the listed ones. Figures are means over reviews.
+nearest to .95: of `Review`, looked at after every `STEP` answers, and of pairs drawn at random,
+with Wilson's interval, from all candidates and from the listed ones. Figures are means over
+reviews.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ PRECISE = ("abt-buy", "dblp-acm", "febrl1", "febrl3")
 NUMBERS = (30, 60, 100, 200)
 N_REVIEWS = 8
 BATCH = 10
+STEP = 5
 GOAL, HALF_WIDTH = 0.95, 0.03
 MOST = 1000
 
@@ -120,7 +122,7 @@ def answers_needed(scored: Any, two_tables: bool, n_reviews: int) -> dict[str, f
         low, high = 0.0, 1.0
         while high - low > 2 * HALF_WIDTH and len(answers) < MOST:
             before = len(answers)
-            ask(review, answers, labels, before + BATCH, GOAL)
+            ask(review, answers, labels, before + STEP, GOAL)
             if len(answers) == before:
                 break
             low, high = review.estimate(answers).precision_interval
