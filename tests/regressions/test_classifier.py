@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from estimators import LexicalFeatures, fast_duplicates
 from estimators.pairs.presets import few_label_duplicates
+from estimators.pairs.stack import final_model
 from estimators.pairs.stack.augmentation import FEWEST, WEIGHT, near_copies, with_near_copies
 from estimators.pairs.stack.floors import Sameness, samenesses
 from film.datasets import make_question_pairs
@@ -42,7 +43,12 @@ def small_model():
 
 @pytest.fixture(scope="module")
 def boosted_model():
-    return fitted(2200)
+    usual = final_model._boosted_trees
+    with pytest.MonkeyPatch.context() as patch:
+        # A tenth of the trees, each ten times as far, and coarser: most of the time of a fit.
+        few = {"max_iter": 60, "learning_rate": 0.3, "max_bins": 32}
+        patch.setattr(final_model, "_boosted_trees", lambda seed: usual(seed).set_params(**few))
+        return fitted(2200)
 
 
 def itself(texts):

@@ -534,18 +534,18 @@ def test_44_two_processes_that_add_at_once_both_do(tmp_path):
     assert film("duplicates", old, "--save", known)[0] == 0
     held = alone_at(str(known))
     held.__enter__()
-    running = []
+    commands = []
     for name in "ab":
         rows = [[f"{name}{i}", f"{word} {name}"] for i, word in enumerate(WORDS)]
         new = write_csv(tmp_path / f"{name}.csv", ["id", "text"], rows)
-        command = [sys.executable, "-m", "estimators.cli", "duplicates", new]
-        command += ["--against", str(known), "--add", "--out", str(tmp_path / f"{name}.out.csv")]
-        running.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
-    for process in running:
-        assert "waiting for another command to finish writing" in process.stderr.readline()
+        out = str(tmp_path / f"{name}.out.csv")
+        commands.append(["duplicates", new, "--against", str(known), "--add", "--out", out])
+    command = [sys.executable, "-m", "estimators.cli", *commands[0]]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert "waiting for another command to finish writing" in process.stderr.readline()
     held.__exit__(None, None, None)
-    for process in running:
-        assert process.communicate(timeout=120)[1] and process.returncode == 0
+    assert film(*commands[1])[0] == 0
+    assert process.communicate(timeout=120)[1] and process.returncode == 0
     ids = load_model(known).ids_.tolist()
     assert sorted(ids) == sorted(["o", *(f"{name}{i}" for name in "ab" for i in range(len(WORDS)))])
     assert not list(tmp_path.glob(".*"))

@@ -37,9 +37,9 @@ from tests.estimators.cli.commands import refused, run, write_csv
 
 mpl.use("Agg")
 
-DATA = make_question_pairs(600, random_state=0)
-PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:400], np.asarray(DATA.y)[:400]
-NEW, NEW_Y = np.asarray(DATA.pairs, dtype=object)[400:], np.asarray(DATA.y)[400:]
+DATA = make_question_pairs(440, random_state=0)
+PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:240], np.asarray(DATA.y)[:240]
+NEW, NEW_Y = np.asarray(DATA.pairs, dtype=object)[240:], np.asarray(DATA.y)[240:]
 LOW = 0.1746
 
 
@@ -372,7 +372,7 @@ def shelf(tmp_path_factory):
     words = make_pipeline(WordDifferences(), LogisticRegression())
     save_model(DuplicateClassifier([("words", words)], cv=2).fit(PAIRS, Y), folder / "model.skops")
     met = {text for pair in PAIRS for text in pair}
-    other = make_question_pairs(900, random_state=1)
+    other = make_question_pairs(500, random_state=1)
     rows = [[*pair, y] for pair, y in zip(other.pairs, other.y, strict=True) if not met & {*pair}]
     write_csv(folder / "dev.csv", ["question1", "question2", "is_duplicate"], rows)
     return folder

@@ -19,7 +19,7 @@ def noted(tmp_path_factory):
     The last row is a copy of the first but for this time.
     """
     path = tmp_path_factory.mktemp("noted") / "people.csv"
-    frame = people(300, n_twice=200)[0]
+    frame = people(90, n_twice=60)[0]
     frame = with_noise(frame.loc[[*frame.index, 0]].reset_index(drop=True))
     columns = ["id", "name", "written", "born", "town", "phone"]
     frame.assign(id=frame.index)[columns].to_csv(path, index=False)
@@ -48,7 +48,7 @@ def test_labels_need_no_columns_that_are_left_out(noted, tmp_path):
 
 
 def test_copies_but_for_left_out_columns_cannot_be_apart(noted, tmp_path):
-    path = write_csv(tmp_path / "labels.csv", ["id1", "id2", "label"], [["0", "500", 0]])
+    path = write_csv(tmp_path / "labels.csv", ["id1", "id2", "label"], [["0", "150", 0]])
     ran = run("duplicates", noted, "--not-same", path)
     told = " ".join(ran.err.split())
     assert ran.code == 2 and f"--not-same {path}, line 2, labels a text and its exact copy" in told
@@ -56,7 +56,7 @@ def test_copies_but_for_left_out_columns_cannot_be_apart(noted, tmp_path):
     columns = [f"--compare={name}" for name in ("name", "written:text", "born", "town", "phone")]
     ran = run("duplicates", noted, "--not-same", path, *columns)
     assert ran.code == 0, ran.err
-    assert ["0", "500"] not in [[row["id1"], row["id2"]] for row in ran.rows]
+    assert ["0", "150"] not in [[row["id1"], row["id2"]] for row in ran.rows]
 
 
 def test_golden_rows_and_mappings_have_the_format_that_is_given(noted, tmp_path):
@@ -65,7 +65,7 @@ def test_golden_rows_and_mappings_have_the_format_that_is_given(noted, tmp_path)
     for path in (golden, named):
         ran = run("duplicates", noted, "--golden", path, *given)
         assert ran.code == 0, ran.err
-    assert json.loads(golden.read_text("utf-8").splitlines()[0])["sources"] == "0; 300; 500"
+    assert json.loads(golden.read_text("utf-8").splitlines()[0])["sources"] == "0; 90; 150"
     assert read_table(named).columns[-1] == "sources"
     run("duplicates", noted, "--keep", "first", "--mapping", mapping, *given)
     assert json.loads(mapping.read_text("utf-8").splitlines()[0])["kept"]
