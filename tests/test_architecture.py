@@ -10,9 +10,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imported(path: Path) -> set[str]:
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -38,7 +43,7 @@ def test_the_mathematics_prints_nothing():
     for path in (ROOT / "film").rglob("*.py"):
         calls = [
             node.func.id
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            for node in nodes(path)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         ]
         assert "print" not in calls, path
@@ -51,18 +56,8 @@ ROOMS = {
         *("inspection", "metric", "encoders", "inputs", "persistence"),
     ),
     "film": (
-        *(
-            "datasets",
-            "contexts",
-            "networks",
-            "judge",
-            "compare",
-            "pairs",
-            "metric",
-            "tokens",
-            "training",
-            "corpus",
-        ),
+        *("datasets", "contexts", "networks", "judge", "compare"),
+        *("pairs", "metric", "tokens", "training", "corpus"),
     ),
 }
 """From the top down: a room imports from those after it alone."""
@@ -108,7 +103,7 @@ def imports(path: Path) -> list[tuple[str, str]]:
     """(module, name) of every name that a file imports, inside functions too."""
     return [
         (node.module or "", alias.name)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     ]
@@ -121,21 +116,19 @@ def home(module: str, name: str) -> str:
     return f"{module}.{name}" if f"{module}.{name}" in MODULES else module
 
 
-ARROWS = {
-    module: {
-        target
-        for source, name in imports(path)
-        if source.split(".")[0] in PACKAGES
-        for target in [home(source, name)]
-        if target != module
+@cache
+def arrows() -> dict[str, set[str]]:
+    """The modules that each module imports from."""
+    return {
+        module: {home(*each) for each in imports(path) if each[0].split(".")[0] in PACKAGES}
+        - {module}
+        for module, path in MODULES.items()
     }
-    for module, path in MODULES.items()
-}
 
 
 def test_imports_of_ours_have_the_form_that_these_tests_read():
     for path in [*MODULES.values(), *ROOT.glob("benchmarks/**/*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom):
                 assert node.level == 0, f"{path}: a relative import"
             elif isinstance(node, ast.Import):
@@ -146,8 +139,8 @@ def test_imports_of_ours_have_the_form_that_these_tests_read():
 def test_no_module_is_in_a_circle():
     left = set(MODULES)
     for _ in MODULES:
-        used = {target for module in left for target in ARROWS[module]}
-        left = {module for module in left if module in used and ARROWS[module] & left}
+        used = {target for module in left for target in arrows()[module]}
+        left = {module for module in left if module in used and arrows()[module] & left}
     assert not left, f"circle among {sorted(left)}"
 
 
@@ -156,7 +149,7 @@ def test_arrows_between_rooms_go_down(package):
     rooms = ROOMS[package]
     folders = {path.name for path in (ROOT / package).iterdir() if (path / "__init__.py").exists()}
     assert folders == set(rooms)
-    for module, targets in ARROWS.items():
+    for module, targets in arrows().items():
         here = room(module)
         for there in {room(target) for target in targets} - {here, None}:
             if here and there and here.split(".")[0] == there.split(".")[0] == package:
@@ -202,7 +195,7 @@ def test_no_file_reads_what_is_private_to_another_of_ours():
     private = {
         module: {
             node.attr if isinstance(node, ast.Attribute) else node.name
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            for node in nodes(path)
             if (isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("self", "cls"))
             or isinstance(node, ast.FunctionDef)
         }
@@ -211,7 +204,7 @@ def test_no_file_reads_what_is_private_to_another_of_ours():
     for module, path in MODULES.items():
         read = {
             node.attr
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            for node in nodes(path)
             if isinstance(node, ast.Attribute) and re.match("_[a-z]", node.attr)
         }
         for other in set(private) - {module}:
@@ -222,10 +215,9 @@ def test_no_file_reads_what_is_private_to_another_of_ours():
 def test_what_catches_everything_says_why_or_raises_it_again():
     """A broad handler hides bugs as well as what it is meant for."""
     found = 0
-    for path in modules().values():
-        text = path.read_text(encoding="utf-8")
-        lines = text.splitlines()
-        for node in ast.walk(ast.parse(text)):
+    for path in MODULES.values():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for node in nodes(path):
             if not isinstance(node, ast.ExceptHandler):
                 continue
             caught = "" if node.type is None else ast.unparse(node.type)
@@ -241,20 +233,19 @@ def test_what_catches_everything_says_why_or_raises_it_again():
 def test_whoever_turns_every_error_into_one_lets_memory_errors_through():
     """A file is not damaged where memory is short: each such place raises MemoryError as it is."""
     wrong, n_seen = [], 0
-    for package in ("film", "estimators"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                if not isinstance(node, ast.Try):
-                    continue
-                names = [ast.unparse(each.type) if each.type else "" for each in node.handlers]
-                if "Exception" not in names:
-                    continue
-                place = names.index("Exception")
-                turned = [part for part in ast.walk(node.handlers[place])
-                          if isinstance(part, ast.Raise) and part.exc is not None]  # fmt: skip
-                n_seen += bool(turned)
-                if turned and not any("MemoryError" in name for name in names[:place]):
-                    wrong.append(f"{path}:{node.lineno}")
+    for path in MODULES.values():
+        for node in nodes(path):
+            if not isinstance(node, ast.Try):
+                continue
+            names = [ast.unparse(each.type) if each.type else "" for each in node.handlers]
+            if "Exception" not in names:
+                continue
+            place = names.index("Exception")
+            turned = [part for part in ast.walk(node.handlers[place])
+                      if isinstance(part, ast.Raise) and part.exc is not None]  # fmt: skip
+            n_seen += bool(turned)
+            if turned and not any("MemoryError" in name for name in names[:place]):
+                wrong.append(f"{path}:{node.lineno}")
     assert n_seen > 8 and not wrong
 
 

@@ -32,9 +32,9 @@ from film.pairs.priors import shift_prior
 from film.text import normalize_text
 from tests.estimators.pairs.by_hand import TextsByHand, WordVectors, lines_of, write_line
 
-DATA = make_question_pairs(300, random_state=0)
-PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:200], np.asarray(DATA.y)[:200]
-NEW = np.asarray(DATA.pairs, dtype=object)[200:]
+DATA = make_question_pairs(180, random_state=0)
+PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:120], np.asarray(DATA.y)[:120]
+NEW = np.asarray(DATA.pairs, dtype=object)[120:]
 ODD = np.array(
     [
         (PAIRS[0, 0], f"  {PAIRS[0, 1].upper()} ?!"),
@@ -582,7 +582,7 @@ WRONG = [
     ({"final_estimator": "logistic"}, TypeError, "has no predict_proba"),
     ({"features": Sparse()}, TypeError, "features gives a sparse matrix"),
     ({"members": [("a", FILM)]}, TypeError, "member 'a' is a class; give an instance: FILM()"),
-    ({"cv": ShuffleSplit(2, random_state=0)}, ValueError, "each of the 200 pairs in exactly one"),
+    ({"cv": ShuffleSplit(2, random_state=0)}, ValueError, "each of the 120 pairs in exactly one"),
     ({"cv": 500}, ValueError, "500"),
     ({"corpus": "text"}, TypeError, "corpus is one string"),
     ({"corpus": []}, ValueError, "corpus is empty"),
@@ -618,8 +618,8 @@ def test_wrong_parameters_are_named_before_any_work(logged, params, error, messa
     ("data", "error", "message"),
     [
         ({"similar": [("a", "b", "c")]}, ValueError, "similar row 0 holds 3 entries"),
-        ({"weights": np.ones(200)}, TypeError, "fit got ['weights']; without metadata routing"),
-        ({"sample_weight": np.ones(5)}, ValueError, "sample_weight has 5 entries for 200 pairs"),
+        ({"weights": np.ones(120)}, TypeError, "fit got ['weights']; without metadata routing"),
+        ({"sample_weight": np.ones(5)}, ValueError, "sample_weight has 5 entries for 120 pairs"),
     ],
 )
 def test_wrong_data_is_named_before_any_work(logged, data, error, message):

@@ -384,10 +384,10 @@ def test_a_cached_fit_is_read_not_repeated(tmp_path):
 
 
 @pytest.mark.parametrize("memory", [True, False])
-def test_fits_in_two_processes_are_those_of_one(memory, tmp_path):
+def test_fits_two_at_a_time_are_those_of_one(memory, tmp_path):
     folder = tmp_path if memory else None
     alone = PairwiseKNNClassifier(pipeline(), k=5, cv=3).fit(PAIRS, Y)
-    with parallel_config(n_jobs=2):
+    with parallel_config("threading", n_jobs=2):
         knn = PairwiseKNNClassifier(pipeline(), k=5, cv=3, memory=folder).fit(PAIRS, Y)
     assert np.array_equal(knn.out_of_fold_ranks_, alone.out_of_fold_ranks_)
     assert np.array_equal(knn.rank(NEW), alone.rank(NEW))

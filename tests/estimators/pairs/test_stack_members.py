@@ -40,9 +40,9 @@ from tests.estimators.tiny_model import make_tiny_model
 pytestmark = pytest.mark.filterwarnings(
     "ignore::UserWarning", "ignore::sklearn.exceptions.ConvergenceWarning"
 )
-DATA = make_question_pairs(160, random_state=0)
-PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:120], np.asarray(DATA.y)[:120]
-NEW = np.asarray(DATA.pairs, dtype=object)[120:]
+DATA = make_question_pairs(110, random_state=0)
+PAIRS, Y = np.asarray(DATA.pairs, dtype=object)[:80], np.asarray(DATA.y)[:80]
+NEW = np.asarray(DATA.pairs, dtype=object)[80:]
 
 
 def film():
