@@ -259,8 +259,7 @@ def test_probabilities_out_of_fold_are_moved_like_others(model):
     assert not np.array_equal(moved, stack)
 
 
-def test_saving_and_pruning_keep_the_formula(tmp_path):
-    model = fast_duplicates(d=20, rank=50, cv=2).fit(DATA.pairs[:N], LABELS[:N])
+def test_saving_and_pruning_keep_the_formula(model, tmp_path):
     save_model(model, tmp_path / "model.film")
     loaded = load_model(tmp_path / "model.film")
     asked = np.concatenate([NEW[:20], OTHER[:3]])

@@ -4,7 +4,7 @@ import pytest
 from estimators import fast_duplicates, suspicious_labels
 from film.datasets import make_question_pairs
 
-DATA = make_question_pairs(160, random_state=0)
+DATA = make_question_pairs(240, random_state=0)
 
 
 class Known:
@@ -30,11 +30,11 @@ def found(pairs, y, p):
 
 def test_wrong_labels_come_first():
     y = np.array(DATA.y)
-    wrong = np.arange(0, 160, 16)
+    wrong = np.arange(0, 240, 24)
     y[wrong] = 1 - y[wrong]
     ranked = suspicious_labels(DATA.pairs, y)
     assert set(ranked.rows[:3].tolist()) <= set(wrong.tolist())
-    assert len(ranked) < 40
+    assert len(ranked) < 60
     assert (np.diff(ranked.suspicions) <= 0).all()
     assert ((ranked.suspicions > 0) & (ranked.suspicions <= 1)).all()
 
@@ -63,7 +63,7 @@ def test_what_the_model_contradicts_needs_confidence():
 
 def test_labels_must_be_of_two_classes():
     with pytest.raises(ValueError, match="one class"):
-        suspicious_labels(DATA.pairs, np.ones(160))
+        suspicious_labels(DATA.pairs, np.ones(240))
 
 
 def test_the_given_classifier_is_not_fitted():
