@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from typing import Any
 
 
@@ -41,12 +40,7 @@ def occupy_closed_streams() -> None:
 
 
 def heed_signals() -> None:
-    """Raise `Ended` at SIGTERM and SIGHUP, except where the parent process ignores them.
-
-    Python drops what is raised in destructors and callbacks of weak references. A signal that comes
-    there, Ctrl-C too, is sent again.
-    """
-    sys.unraisablehook = _send_again
+    """Raise `Ended` at SIGTERM and SIGHUP, except where the parent process ignores them."""
     for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP.
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
@@ -56,18 +50,6 @@ def heed_signals() -> None:
 def exit_status(error: KeyboardInterrupt) -> int:
     """Return 128 and the number of the signal, as shells do."""
     return 128 + (error.number if isinstance(error, Ended) else signal.SIGINT)
-
-
-def _send_again(unraisable: Any) -> None:
-    error = unraisable.exc_value
-    if not isinstance(error, KeyboardInterrupt):
-        sys.__unraisablehook__(unraisable)
-        return
-    number = exit_status(error) - 128
-    if isinstance(error, Ended):
-        signal.signal(number, _end)
-    # Sent at once, it would be dropped here as well.
-    threading.Timer(0.1, os.kill, [os.getpid(), number]).start()
 
 
 def _end(number: int, _: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -97,27 +96,8 @@ class Triplets:
 
     def __getitem__(self, key: Any) -> Triplets:
         """Select triplets by indices, mask, slice or number; the points stay the same."""
-        rows = key
-        if isinstance(key, tuple):
-            # scikit-learn selects samples of any object with a shape by (indices, Ellipsis).
-            if len(key) != 2 or key[1] is not Ellipsis:
-                raise IndexError(
-                    f"Triplets can be indexed by triplet only, got {key!r}: "
-                    "select columns of X before making Triplets(X, T)."
-                )
-            rows = key[0]
-        if isinstance(rows, Integral):
-            rows = [int(rows)]
-        if isinstance(rows, slice):
-            chosen = self.triplets[rows]
-        else:
-            index = np.asarray(rows)
-            if index.ndim != 1:
-                raise IndexError(
-                    f"Triplets needs a one-dimensional index, got shape {index.shape}: "
-                    "use indices, a boolean mask or a slice over triplets."
-                )
-            chosen = self.triplets[index if index.size else slice(0)]
+        rows = key[0] if isinstance(key, tuple) else key  # scikit-learn asks for [rows, ...]
+        chosen = self.triplets[np.atleast_1d(np.arange(len(self))[rows])]
         if len(chosen) == 0:
             raise ValueError(
                 f"the selection holds none of the {len(self)} triplets: select at least one "

@@ -2,7 +2,6 @@ from .chunk_alignment import ChunkAlignment as ChunkAlignment
 from .chunk_alignment import find_chunks as find_chunks
 from .context_explanation import ContextExplanation as ContextExplanation
 from .displays.alignment import AlignmentDisplay as AlignmentDisplay
-from .displays.contexts import ContextsDisplay as ContextsDisplay
 from .displays.plotting import import_pyplot as import_pyplot
 from .displays.reliability import ReliabilityDisplay as ReliabilityDisplay
 from .displays.threshold import ThresholdDisplay as ThresholdDisplay
@@ -10,7 +9,6 @@ from .explanation import Explanation as Explanation
 from .explanation import token_side as token_side
 from .left_out_words import WordEffect as WordEffect
 from .left_out_words import word_effects as word_effects
-from .members import FittedLine as FittedLine
 from .members import explain_tokens as explain_tokens
 from .pages.contexts import contexts_page as contexts_page
 from .pages.evaluation import evaluation_page as evaluation_page

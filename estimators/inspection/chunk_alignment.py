@@ -105,28 +105,6 @@ class ChunkAlignment:
             "pairs": [list(pair) for pair in self.pairs],
         }
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Any:
-        """Draw the scores as a heat map with a frame around each aligned pair.
-
-        Parameters
-        ----------
-        ax, **kwargs
-            As in `AlignmentDisplay.plot`.
-
-        Returns
-        -------
-        display : AlignmentDisplay
-            The artists are its attributes.
-        """
-        from estimators.inspection.displays.alignment import AlignmentDisplay
-
-        n = len(self.pairs)
-        title = f"{n} pair{'' if n == 1 else 's'} of chunks aligned"
-        display = AlignmentDisplay(
-            self.scores, self.chunks1, self.chunks2, title=title, framed=self.pairs
-        )
-        return display.plot(ax=ax, **kwargs)
-
     def __str__(self) -> str:
         names1, names2 = (
             [printable_text(chunk, _SHOWN_CHARACTERS) for chunk in chunks]

@@ -213,23 +213,6 @@ class ContextExplanation:
             for place in self._order()[:n]
         ]
 
-    def plot(self, ax: Any = None, **kwargs: Any) -> Any:
-        """Draw the contexts with the largest contributions as bars.
-
-        Parameters
-        ----------
-        ax, **kwargs
-            As in `ContextsDisplay.plot`.
-
-        Returns
-        -------
-        display : ContextsDisplay
-            The artists are its attributes.
-        """
-        from estimators.inspection.displays.contexts import ContextsDisplay
-
-        return ContextsDisplay.from_explanation(self, ax=ax, **kwargs)
-
     def to_html(self, standalone: bool = False) -> str:
         """Return both texts and the contexts with the largest contributions as HTML.
 

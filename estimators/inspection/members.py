@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
@@ -17,56 +15,8 @@ from estimators.inputs import as_texts, check_pairs
 from estimators.inspection.explanation import Explanation, token_side
 from estimators.inspection.words import explain_words
 from estimators.metric import map_of
-from film.tokens import ONE_SIDED
 
 Members = list[tuple[str, Any, list[int]]]
-
-
-@dataclass(frozen=True)
-class FittedLine:
-    """Line from a member's similarity to its value.
-
-    The value is ``link(intercept + slope * similarity)``, averaged over both orders where the
-    order of a pair matters.
-
-    Attributes
-    ----------
-    slope, intercept : float
-        Coefficients fitted to the training pairs.
-    link : {"identity", "logistic"}
-        "logistic" if the line predicts log-odds and the value is their probability.
-    turned : float or None
-        Similarity of the pair with its texts swapped, for one-sided plans.
-
-    Examples
-    --------
-    >>> from estimators.inspection import FittedLine
-    >>> line = FittedLine(slope=2.0, intercept=-1.0)
-    >>> line.value(0.75)
-    0.5
-    >>> line.told("matching", 0.75)
-    'matching 0.5 = the fitted line of its similarity 0.7500 (slope 2, intercept -1)'
-    """
-
-    slope: float
-    intercept: float
-    link: Literal["identity", "logistic"] = "identity"
-    turned: float | None = None
-
-    def value(self, similarity: float) -> float:
-        """Return the member's value of a pair from the similarity of its texts."""
-        orders = [similarity] if self.turned is None else [similarity, self.turned]
-        ends = self.intercept + self.slope * np.asarray(orders)
-        return float(np.mean(expit(ends) if self.link == "logistic" else ends))
-
-    def told(self, name: str, similarity: float) -> str:
-        """Describe how a member's value follows from a similarity."""
-        by = "the probability whose log-odds are " if self.link == "logistic" else ""
-        of = f"its similarity {similarity:.4f}"
-        if self.turned is not None:
-            of += f" and of {self.turned:.4f} with the texts swapped, the mean of both"
-        numbers = f"slope {self.slope:.4g}, intercept {self.intercept:.4g}"
-        return f"{name} {self.value(similarity):.3g} = {by}the fitted line of {of} ({numbers})"
 
 
 def explain_members(
@@ -75,7 +25,6 @@ def explain_members(
     dict[str, list[Explanation]],
     dict[str, list[list[tuple[str, float]]]],
     dict[str, list[float]],
-    dict[str, list[FittedLine]],
 ]:
     """Explain the prediction of each member that supports it.
 
@@ -96,10 +45,8 @@ def explain_members(
         Largest log-odds of the features of each linear member, for each pair.
     offsets : dict of str to list of float
         Log-odds of the same members that are not in `terms`, including the intercept.
-    lines : dict of str to list of FittedLine
-        Lines of the members in ``words`` whose value is not the similarity itself.
     """
-    words, terms, offsets, lines = {}, {}, {}, {}
+    words, terms, offsets = {}, {}, {}
     for name, member, columns in members:
         known = member.estimator if isinstance(member, FrozenEstimator) else member
         if len(columns) > 1:
@@ -110,11 +57,9 @@ def explain_members(
             found = known.explain(pairs)
             if all(isinstance(each, Explanation) for each in found):
                 words[name] = found
-                if hasattr(known, "slope_"):
-                    lines[name] = _lines_of(known, pairs)
         elif (names := _term_names(known)) is not None:
             terms[name], offsets[name] = _strongest_terms(known, names, pairs, n_terms)
-    return words, terms, offsets, lines
+    return words, terms, offsets
 
 
 def explain_tokens(embedder: Any, pairs: Any) -> list[Explanation]:
@@ -179,16 +124,6 @@ def _of_tokens(
         scale *= float(np.linalg.norm(points.sum(axis=0))) if len(points) else 0.0
     contributions = vectors[0] @ vectors[1].T * (1 / scale if scale > 0 else 0.0)
     return Explanation(**given, contributions=contributions, similarity=float(contributions.sum()))
-
-
-def _lines_of(member: Any, pairs: NDArray[np.object_]) -> list[FittedLine]:
-    """Return the line of a similarity regressor for each pair."""
-    link: Any = "logistic" if hasattr(member, "classes_") else "identity"
-    turned: list[float | None] = [None] * len(pairs)
-    if getattr(member, "plan", None) in ONE_SIDED:
-        turned = member.similarity(pairs[:, ::-1]).tolist()
-    slope, intercept = float(member.slope_), float(member.intercept_)
-    return [FittedLine(slope, intercept, link, other) for other in turned]
 
 
 def _of_embedder(embedder: Any, pairs: NDArray[np.object_]) -> list[Explanation] | None:

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 
 from estimators.inspection.explanation import Explanation
 from estimators.inspection.left_out_words import EDGE, WordEffect, word_effects
-from estimators.inspection.members import FittedLine, explain_members
+from estimators.inspection.members import explain_members
 from estimators.inspection.pages.fragment import verdict_html
 from estimators.inspection.printable import percent, printable_text
 from film.judge import describe_differences, without_differences
@@ -125,9 +125,6 @@ class Verdict:
         Similarity of the texts to the training texts, from 0 to 1; None if unknown.
     familiarity_limit : float
         Texts at or below this familiarity count as unlike the training texts.
-    lines : dict of str to FittedLine
-        For each member in `words` that was fitted to labels, the line from its similarity to its
-        value.
     difference : str
         How the texts differ, and by which words; empty for copies.
     columns : dict of str to (str, str)
@@ -159,7 +156,6 @@ class Verdict:
     unseen: str = ""
     offsets: dict[str, float] = field(default_factory=dict)
     familiarity: float | None = None
-    lines: dict[str, FittedLine] = field(default_factory=dict)
     familiarity_limit: float = 0.0
     difference: str = ""
     columns: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -213,13 +209,6 @@ class Verdict:
     def without_notes(self) -> list[str]:
         """Lines about the probability without the differing words."""
         return [f"without {words}: {percent(p)}" for words, p in self.without.items()]
-
-    def line_note(self, name: str) -> str:
-        """Describe how a member's value follows from its similarity; empty if they are equal."""
-        line = self.lines.get(name)
-        if line is None or line == FittedLine(1.0, 0.0):
-            return ""
-        return line.told(name, self.words[name].similarity)
 
     @property
     def _unfamiliar(self) -> bool:
@@ -297,8 +286,6 @@ class Verdict:
                 f"{'similarity' if words.title else 'cosine'} of {words.similarity:.3f}: "
                 f"{met or 'none'}"
             )
-            if note := self.line_note(name):
-                lines.append(f"    {_line(note)}")
             if words.truncation:
                 lines.append(f"    {words.truncation}")
         return "\n".join(lines)
@@ -394,7 +381,7 @@ def explain_verdicts(
     effects = shapley_effects(lambda X: _log_odds(probability_of(X)), inputs, typical, groups)
     baseline = float(probability_of(typical[None, :])[0])
     labels = [*(name for name, _, _ in members), *feature_names]
-    words, terms, offsets, lines = explain_members(members, pairs, SHOWN_WORDS)
+    words, terms, offsets = explain_members(members, pairs, SHOWN_WORDS)
     of_group = _grouped(labels, members, groups)
     by_group = shapley_effects(
         lambda X: _log_odds(probability_of(X)), inputs, typical, list(of_group.values())
@@ -420,7 +407,6 @@ def explain_verdicts(
                 words={name: of_member[row] for name, of_member in words.items()},
                 terms={name: of_member[row] for name, of_member in terms.items()},
                 offsets={name: of_member[row] for name, of_member in offsets.items()},
-                lines={name: of_member[row] for name, of_member in lines.items()},
                 sameness=sameness if gains[row] > 0 else None,
                 difference=differences[row] if copy_key(text1) != copy_key(text2) else "",
                 unseen=unseen[row],

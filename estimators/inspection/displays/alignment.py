@@ -1,4 +1,4 @@
-"""Heat map of the contributions of pairs of tokens or chunks to a similarity."""
+"""Heat map of the contributions of pairs of tokens to a similarity."""
 
 from __future__ import annotations
 
@@ -35,8 +35,6 @@ class AlignmentDisplay(Display):
         Text above the map.
     note : str, default=""
         Text below the map.
-    framed : sequence of (int, int), default=()
-        Cells (row, column) to draw a frame around.
 
     Attributes
     ----------
@@ -78,14 +76,12 @@ class AlignmentDisplay(Display):
         *,
         title: str = "",
         note: str = "",
-        framed: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.contributions = contributions
         self.labels1 = labels1
         self.labels2 = labels2
         self.title = title
         self.note = note
-        self.framed = framed
 
     @classmethod
     def from_explanation(cls, explanation: Any, *, ax: Any = None, **kwargs: Any) -> Self:
@@ -150,7 +146,6 @@ class AlignmentDisplay(Display):
         self.ax_.set_xticks(np.arange(len(columns)), labels2, **turned, **font)
         if max(shown.shape) <= NUMBERED_TOKENS:
             self.text_ = self._numbers(shown, largest)
-        self._frame(rows, columns)
 
     def _numbers(self, shown: np.ndarray, largest: float) -> np.ndarray:
         texts = np.empty(shown.shape, dtype=object)
@@ -162,14 +157,6 @@ class AlignmentDisplay(Display):
                 j, i, number, ha="center", va="center", fontsize=8, color="w" if dark else "k"
             )
         return texts
-
-    def _frame(self, rows: list[int], columns: list[int]) -> None:
-        from matplotlib.patches import Rectangle
-
-        for i, j in self.framed:
-            if i in rows and j in columns:
-                corner = (columns.index(j) - 0.5, rows.index(i) - 0.5)
-                self.ax_.add_patch(Rectangle(corner, 1, 1, fill=False, linewidth=2))
 
     def _strongest(self) -> tuple[list[int], list[int], np.ndarray]:
         """Rows and columns of the tokens to draw, and the contributions between them."""

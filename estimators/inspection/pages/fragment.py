@@ -83,7 +83,6 @@ def verdict_html(verdict: Any) -> str:
     added = "".join(_added(verdict, side) for side in (1, 2)) if verdict.by_word else ""
     words = [
         f"<p>{escaped(name)}</p>{explanation_html(explanation, False)}"
-        + (f"<p>{escaped(note)}</p>" if (note := verdict.line_note(name)) else "")
         for name, explanation in verdict.words.items()
     ] or ([] if added else [_texts(verdict)])
     terms = [

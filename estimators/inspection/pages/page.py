@@ -206,7 +206,6 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "difference": "; ".join([verdict.difference, *verdict.without_notes]),
         "unseen": verdict.unseen,
         "familiarity": verdict.familiarity_note,
-        "lines": [note for name in verdict.lines if (note := verdict.line_note(name))],
     }
 
 

@@ -72,31 +72,8 @@ def test_a_file_that_is_half_written_goes_with_the_process(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
-def test_a_signal_in_a_destructor_ends_the_process_too(sent):
-    code = (
-        "import signal, sys, time\n"
-        "from estimators.cli.process import exit_status, heed_signals\n"
-        "heed_signals()\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "class Held:\n"
-        "    def __del__(self):\n"
-        f"        signal.raise_signal(signal.{sent})\n"
-        "held = Held()\n"
-        "try:\n"
-        "    del held\n"
-        "    time.sleep(20)\n"
-        "except KeyboardInterrupt as error:\n"
-        "    sys.exit(exit_status(error))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True)
-    assert (done.returncode, done.stderr) == (128 + getattr(signal, sent), b"")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_signal_that_the_parent_ignores_is_ignored(monkeypatch):
     """As below `nohup`."""
-    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     monkeypatch.setattr(signal, "getsignal", lambda number: signal.SIG_IGN)
     monkeypatch.setattr(signal, "signal", None)
     process.heed_signals()

@@ -262,9 +262,6 @@ def test_triplets_index_like_samples(key, chosen):
 @pytest.mark.parametrize(
     ("key", "error", "words"),
     [
-        ((0, 1), IndexError, "by triplet only"),
-        ((slice(None), [0]), IndexError, "by triplet only"),
-        ([[0, 1]], IndexError, "one-dimensional"),
         (4, IndexError, "out of bounds"),
         ([True, False], IndexError, "boolean"),
         ([], ValueError, "none of the 4 triplets"),

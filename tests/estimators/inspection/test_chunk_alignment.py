@@ -3,14 +3,10 @@ import json
 import re
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from estimators.inspection import AlignmentDisplay, ChunkAlignment, Explanation
-
-mpl.use("Agg")
+from estimators.inspection import ChunkAlignment, Explanation
 
 
 def words_of(text):
@@ -220,7 +216,6 @@ def test_joined_pairs_are_among_the_pairs():
     assert str(told).splitlines()[1] == "+0.3000  is playing ~ Someone"
     assert "not aligned" not in str(told)
     assert told.to_dict()["pairs"] == [[0, 0], [1, 0], [2, 1]]
-    assert told.plot().ax_.get_title() == "3 pairs of chunks aligned"
     assert ALIGNED.joined == []
 
 
@@ -250,29 +245,3 @@ def test_dictionaries_go_through_json():
 def test_scores_of_other_chunks_are_refused(scores):
     with pytest.raises(ValueError, match=r"scores must be finite and have shape \(2, 1\)"):
         ChunkAlignment(chunks1=["a", "b"], chunks2=["c"], scores=scores)
-
-
-def test_the_heat_map_shows_scores_and_frames_pairs():
-    display = ALIGNED.plot(cmap="PiYG")
-    assert isinstance(display, AlignmentDisplay)
-    np.testing.assert_array_equal(display.im_.get_array(), ALIGNED.scores)
-    assert display.im_.get_cmap().name == "PiYG"
-    assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["Someone", "music"]
-    assert display.ax_.get_title() == "2 pairs of chunks aligned"
-    assert [patch.get_bbox().bounds for patch in display.ax_.patches] == [
-        (-0.5, -0.5, 1, 1),
-        (0.5, 1.5, 1, 1),
-    ]
-    assert not any(patch.get_fill() for patch in display.ax_.patches)
-    one = ChunkAlignment(chunks1=["a"], chunks2=["b"], scores=[[0.5]])
-    assert one.plot(ax=display.ax_).ax_ is display.ax_
-    assert display.ax_.get_title() == "1 pair of chunks aligned"
-    many = [str(i) for i in range(70)]
-    scores = np.diag(np.arange(70.0))
-    long = ChunkAlignment(chunks1=many, chunks2=many, scores=scores).plot()
-    frames = [patch.get_bbox().bounds[:2] for patch in long.ax_.patches]
-    # The ten weakest are not drawn.
-    assert frames == [(i - 0.5, i - 0.5) for i in range(60)]
-    none = ChunkAlignment(chunks1=[], chunks2=["b"], scores=[]).plot()
-    assert none.im_ is None and none.ax_.get_title() == "0 pairs of chunks aligned"
-    plt.close("all")

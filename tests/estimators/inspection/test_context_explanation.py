@@ -135,12 +135,3 @@ def test_a_line_of_the_terminal_holds_the_numbers():
         first = scored["terms"]["discriminator"]
         assert f"{side}: {scored['score']:7.2f} = discriminator {first:.2f}, sentence" in text
     assert text.count("(its own)") == 2
-
-
-def test_bars_are_drawn():
-    pytest.importorskip("matplotlib").use("Agg")
-    display = make(20).plot()
-    assert len(display.bars_) == 15
-    widths = [bar.get_width() for bar in display.bars_]
-    assert widths == [value for *_, value in make(20).top(15)]
-    make(0, similarity=0.0).plot(ax=display.ax_)

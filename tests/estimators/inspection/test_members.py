@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import logit
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
@@ -17,10 +17,8 @@ from estimators import (
     SentenceEncoder,
     TokenMatchingRegressor,
     WordDifferences,
-    load_model,
-    save_model,
 )
-from estimators.inspection import explain_tokens, explanations_page
+from estimators.inspection import explain_tokens
 from film.datasets import make_question_pairs
 
 # Small problems are reduced and left unconverged, and tiny models know few words.
@@ -134,67 +132,3 @@ def test_each_level_sums_to_the_one_above(model):
         assert verdict.words["matching"].similarity == pytest.approx(said, abs=1e-4)
         total = sum(weight for _, weight in verdict.terms["words"]) + verdict.offsets["words"]
         assert total == pytest.approx(inputs[row, names.index("words: verdict")], abs=1e-6)
-
-
-LINED = ("binary", "regression", "matching", "one side", "one side, binary")
-
-
-@pytest.fixture(scope="module")
-def lined(cpu):
-    """A stack of members that map their similarity to the labels in different ways."""
-    trains = cpu | {"epochs": 0.2, "train_batch_size": 16, "random_state": 0}
-    members = [
-        RCMDRegressor(objective="binary", **trains),
-        RCMDRegressor(**trains),
-        TokenMatchingRegressor(**cpu),
-        RCMDRegressor(plan="rcmd1", **trains),
-        RCMDRegressor(plan="rcmd2", objective="binary", **trains),
-    ]
-    frozen = [FrozenEstimator(member.fit(PAIRS, Y)) for member in members]
-    return DuplicateClassifier([*zip(LINED, frozen, strict=True)], cv=2).fit(PAIRS, Y)
-
-
-@pytest.mark.parametrize("saved", ["", "folder"])
-def test_contributions_lead_through_the_line_to_the_value_of_a_member(lined, saved, tmp_path):
-    if saved:
-        save_model(lined, tmp_path / "stack", self_contained=True)
-    model = load_model(tmp_path / "stack") if saved else lined
-    for verdict, turned in zip(model.explain(NEW), model.explain(NEW[:, ::-1]), strict=True):
-        assert set(verdict.lines) == set(LINED) and set(verdict.words) == set(LINED)
-        values = {one.name: one.value for one in verdict.members}
-        for name in LINED:
-            line, data = verdict.lines[name], verdict.to_dict()["lines"][name]
-            link = expit if "binary" in name else float
-            assert data["link"] == ("logistic" if "binary" in name else "identity")
-            sides = [verdict, turned] if "one side" in name else [verdict]
-            ends = [
-                link(data["slope"] * np.sum(side.words[name].contributions) + data["intercept"])
-                for side in sides
-            ]
-            # Encodings are of float32, in batches of other texts.
-            assert np.mean(ends) == pytest.approx(values[name], abs=1e-4)
-            assert line.value(verdict.words[name].similarity) == pytest.approx(
-                values[name], abs=1e-4
-            )
-            # The line is no other than what is needed: the similarity itself is something else.
-            assert line.slope not in (0, 1)
-
-
-def test_the_line_is_told_beside_the_words(lined):
-    verdict = lined.explain(NEW[:1])[0]
-    text, page = str(verdict), verdict._repr_html_()
-    (told,) = [line.strip() for line in text.splitlines() if line.startswith("    matching")]
-    similarity, line = verdict.words["matching"].similarity, verdict.lines["matching"]
-    assert told == (
-        f"matching {line.value(similarity):.3g} = the fitted line of its similarity "
-        f"{similarity:.4f} (slope {line.slope:.4g}, intercept {line.intercept:.4g})"
-    )
-    for name in LINED:
-        assert verdict.line_note(name) in text and verdict.line_note(name) in page
-    assert verdict.line_note("binary") in explanations_page([verdict])
-
-
-def test_a_member_whose_value_is_its_similarity_needs_no_line(model):
-    verdict = model.explain(NEW[:1])[0]
-    assert verdict.line_note("matching") == verdict.line_note("cosine") == ""
-    assert verdict.line_note("rcmd").startswith("rcmd ")

@@ -153,7 +153,6 @@ def test_an_entry_holds_the_steps_of_its_verdict():
         "difference": "",
         "unseen": "",
         "familiarity": "",
-        "lines": [],
     }
 
 

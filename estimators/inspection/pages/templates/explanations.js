@@ -135,7 +135,6 @@ function pairEntry({ pair, number }) {
   const quiet = (text) => entry.append(element("p", { class: "quiet rest" }, text));
   if (Math.abs(pair.hidden ?? 0) >= 0.0005) quiet(`Special tokens, which are not shown, add ${signed(pair.hidden)}.`);
   if (pair.truncation) quiet(pair.truncation);
-  for (const line of verdict?.lines ?? []) quiet(visible(line));
   if (verdict?.unseen) entry.append(element("p", { class: "note" }, visible(verdict.unseen)));
   if (verdict?.familiarity) entry.append(element("p", { class: "note familiarity" }, visible(verdict.familiarity)));
   if (verdict?.steps.length) entry.append(waterfall(verdict));
