@@ -27,10 +27,10 @@ from typing import NamedTuple
 from benchmarks.rivals.environment import rival_python
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = ("contexts", "distributed", "files", "minilm", "plot", "transport")
+EXTRAS = ("contexts", "files", "minilm", "plot", "transport")
 TOOLS = ("pytest", "pytest-xdist")
 TESTS = ("film", "estimators", "tests/film", "tests/estimators", "tests/regressions")
-LEFT_OUT = ("*_in_browser.py", "test_cluster.py", "test_processes.py", "test_mteb_model.py")
+LEFT_OUT = ("*_in_browser.py", "test_cluster.py")
 QUICK = ("tests/estimators/inputs/test_pairs.py",)
 WARNINGS = """\
 error::DeprecationWarning

@@ -81,13 +81,6 @@ def jobs(prepared: Path) -> dict[str, Job]:
         arguments = ["submit", "test.csv", "--model", "model.film", "--out", "out.csv", "--quiet"]
         _at(folder, lambda: film(arguments, standalone_mode=False))
 
-    def train(folder: Path) -> None:
-        trained = RCMDRegressor(
-            folder / "tiny", epochs=3, batch_size=16, eval_steps=4, checkpoint=folder / "checkpoint"
-        ).fit(data.pairs[:120], data.y[:120], eval_set=(data.pairs[120:160], data.y[120:160]))
-        np.save(folder / "part.npy", trained.similarity(data.pairs[160:200]))
-        (folder / "part.npy").replace(folder / "similarity.npy")
-
     def encode(folder: Path) -> None:
         encoder = SentenceEncoder(folder / "tiny", cache=folder / "cache", batch_size=1)
         np.save(folder / "part.npy", encoder.fit_transform(texts))
@@ -132,9 +125,6 @@ def jobs(prepared: Path) -> dict[str, Job]:
             lambda folder: save_model(other, folder / "model.film"), judged, before
         ),
         "film submit": Job(submit, lambda folder: _content(folder / "out.csv")),
-        "RCMDRegressor(checkpoint=)": Job(
-            train, lambda folder: _content(folder / "similarity.npy")
-        ),
         "SentenceEncoder(cache=)": Job(encode, lambda folder: _content(folder / "vectors.npy")),
         "DuplicateClassifier(memory=)": Job(fit, judged, before),
         "row blocks": Job(blocks, block_rows),

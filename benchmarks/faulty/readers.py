@@ -112,11 +112,6 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
         "read_table, Excel": ("t.xlsx", _excel(), read_table),
         "read_table, Parquet": ("t.parquet", _parquet(objects), read_table),
         "read_documents": ("tale.md", story.encode(), lambda path: list(read_documents(path))),
-        "read_documents, gzip": (
-            "tale.txt.gz",
-            gzip.compress(story.encode()),
-            lambda path: list(read_documents(path)),
-        ),
         "RowBlocks, of texts": (
             "blocks/blocks.json",
             _blocks(folder / "blocks", [list(TEXTS[:2]), list(TEXTS[2:])], "blocks.json"),

@@ -26,7 +26,6 @@ _ARGUMENTS = {
     "folder": "--model",
     "n_contexts": "--contexts",
     "n_pairs": "--pairs",
-    "checkpoint": "--cache",
     "model": "--start",
     "encoder": "--start",
 }

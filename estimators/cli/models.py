@@ -104,38 +104,6 @@ def load_regressor(path: str, pairs: Any, contexts: int | None, device: str | No
     return model.set_params(verbose=verbosity())
 
 
-def load_encoder(name: str, device: str | None = None) -> Any:
-    """Load a fitted model that has sentence vectors.
-
-    Parameters
-    ----------
-    name : str
-        Folder of a model with vectors, such as a `SurrogateRegressor`, or folder or hub name of a
-        transformers model, which reads `MOST_TOKENS` of each.
-    device : str, optional
-        Where it computes.
-    """
-    from estimators.persistence import read_metadata
-
-    try:
-        read_metadata(name)
-    except FileNotFoundError:
-        from estimators.encoders import SentenceEncoder
-
-        try:
-            encoder = SentenceEncoder(name, max_length=MOST_TOKENS, device=device)
-            return encoder.fit(["a text"])
-        except (OSError, ValueError) as error:
-            raise Failure(str(error).replace("model=", "--encoder ", 1)) from error
-    model = load_folder(name, device)
-    if not hasattr(model, "transform"):
-        raise Failure(
-            f"--encoder {name} holds a {type(model).__name__}, which has no sentence vectors;"
-            " give a SurrogateRegressor, a ContextModel or a transformers model"
-        )
-    return model
-
-
 def chosen_encoder(name: str, n_texts: int) -> str | None:
     """Print which encoder ``--encoder`` selects for distinct texts; return its name or folder."""
     # Loaded here: scikit-learn takes a second.

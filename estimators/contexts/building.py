@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +14,6 @@ from sklearn.preprocessing import normalize
 from estimators.contexts.network_training import (
     DiscriminatorTask,
     GeneratorTask,
-    Plan,
     fit_gain,
     token_counts,
     train_network,
@@ -30,7 +25,6 @@ from film.contexts import (
     SentenceCorpus,
     diverse_contexts,
     encode_texts,
-    read_corpus,
     run_vectors,
     run_weights,
     spelling_states,
@@ -38,7 +32,6 @@ from film.contexts import (
     vocabulary_size,
     word_vectors,
 )
-from film.unpacking import check_array
 
 N_FEATURES = 2**20
 """Number of hash values of words and bigrams; a table of their names would need far more memory
@@ -100,70 +93,6 @@ def _words(text: str) -> str:
     return " ".join(_WORD.findall(text.lower()))
 
 
-def part_reader(root: Path) -> Callable[[str], bytes]:
-    """Return a function from a name in a folder to the bytes of this file.
-
-    It raises ValueError for a file that is not directly in a folder of ``root``.
-    """
-
-    def read(name: str) -> bytes:
-        path = (root / name).resolve()
-        if path.parent.parent != root.resolve():
-            raise ValueError(f"{name!r} lies outside of the folder of the model, {root}")
-        return path.read_bytes()
-
-    return read
-
-
-def read_parts(
-    read: Callable[[str], bytes], parts: dict[str, str], **settings: Any
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return settings and arrays of a model, as `build` makes them.
-
-    Parameters
-    ----------
-    read : callable
-        From the name of a file, such as "corpus/hashes.bin", to its bytes.
-    parts : dict of str to str
-        Folder of each part, by kind.
-    **settings
-        "seed" and "sides" of the model.
-
-    Raises
-    ------
-    KeyError, OSError, ValueError
-        If a part is missing or damaged.
-    """
-    corpus = read_corpus(lambda name: read(f"{parts['corpus']}/{name}"))
-    said = {kind: json.loads(read(f"{name}/part.json")) for kind, name in parts.items()
-            if kind != "corpus"}  # fmt: skip
-    settings |= {"names": corpus.names, "chunk_length": corpus.chunk_length}
-    settings["tokenizer"] = said["vocabulary"]["said"]["tokenizer"]
-    settings["max_length"] = said["vocabulary"]["made_of"]["max_length"]
-    settings |= {kind: said[kind]["made_of"] for kind in ("discriminator", "generator")
-                 if kind in said}  # fmt: skip
-    text = "\n".join(corpus.sentences).encode()
-    arrays = {"text": np.frombuffer(text, dtype=np.uint8), "documents": corpus.documents}
-    arrays["codes"] = corpus.codes
-    for kind in ("retrieval", "spelling", "discriminator", "generator"):
-        if kind in said:
-            weights = _weights(read, parts[kind], said[kind]["weights"])
-            arrays |= {f"{kind}.{name}": each for name, each in weights.items()}
-    content = read(f"{parts['discriminator']}/contexts.npy")
-    check_array(io.BytesIO(content), len(content), "contexts.npy")
-    arrays["contexts"] = np.load(io.BytesIO(content), allow_pickle=False)
-    return settings, arrays
-
-
-def _weights(read: Callable[[str], bytes], part: str, digest: str) -> dict[str, np.ndarray]:
-    from safetensors.numpy import load
-
-    data = read(f"{part}/weights.safetensors")
-    if hashlib.blake2b(data, digest_size=16).hexdigest() != digest:
-        raise ValueError(f"{part}/weights.safetensors was changed")
-    return load(data)
-
-
 VOCABULARY_SIZE = 8000
 MAX_LENGTH = 48
 """Maximum number of tokens per sentence; longer sentences are cut."""
@@ -172,8 +101,6 @@ SPELLING_WIDTH = 512
 LEARNING_RATE, GENERATOR_LEARNING_RATE = 1e-3, 3e-3
 HELD_OUT = 0.02
 """Share of the corpus, in whole documents, held out to evaluate training."""
-N_FREQUENT = 1000
-"""Tokens that a generator predicts in one step; rare tokens take two steps, which is faster."""
 ROWS_OF_BLOCK = 8192
 
 
@@ -197,20 +124,19 @@ def build(model: Any, corpus: SentenceCorpus, device: str, seed: int) -> Parts:
         If the corpus has too few contexts.
     """
     fixed_set = _fixed_set(model, corpus, seed)
-    settings: dict[str, Any] = {"seed": seed, "sides": 1}
+    settings: dict[str, Any] = {"seed": seed}
     settings |= {"names": corpus.names, "chunk_length": corpus.chunk_length}
     text = "\n".join(corpus.sentences).encode()
     arrays = {"text": np.frombuffer(text, dtype=np.uint8), "documents": corpus.documents}
     arrays |= {"codes": corpus.codes, **_retrieval(corpus, model.verbose)}
-    table = None
-    reads_tokens = model.reader == "lstm"
+    table, reads_tokens = None, model.reader == "lstm"
     if reads_tokens or model.generator is not None:
         with progress_bar(model.verbose, "vocabulary"):
             tokenizer = train_vocabulary(corpus.sentences, VOCABULARY_SIZE)
             table = encode_texts(tokenizer, corpus.sentences, MAX_LENGTH)
         settings |= {"tokenizer": tokenizer, "max_length": MAX_LENGTH}
     encoder, fixed = None, None
-    if model.lexical or not reads_tokens:
+    if not reads_tokens:
         if model.encoder is None:
             arrays["spelling.weights"] = _spelling_weights(corpus, model.verbose)
             encode: Any = Spelling(arrays["spelling.weights"], seed)
@@ -220,9 +146,8 @@ def build(model: Any, corpus: SentenceCorpus, device: str, seed: int) -> Parts:
         found = (encoded(encode, corpus.texts(rows)) for rows in blocks)
         fixed = _joined(corpus.n_sentences, found)
     n_tokens = vocabulary_size(tokenizer) if table is not None else None
-    given = {"reader": model.reader, "width": int(model.width), "interaction": "bilinear"}
-    given |= {"n_fixed": 0 if fixed is None else fixed.shape[1]}
-    settings["discriminator"] = given | {"n_tokens": n_tokens if reads_tokens else None}
+    settings["discriminator"] = {"reader": model.reader, "width": int(model.width)}
+    settings["discriminator"] |= {"n_tokens": n_tokens if reads_tokens else None}
     attributes = {"contexts_": fixed_set, "encoder_": encoder, "perplexities_": {}}
     attributes |= {"generator_loss_curve_": [], "generator_scores_": []}
     run, weights = _discriminator(
@@ -311,10 +236,10 @@ def _discriminator(
     if model.reader == "fixed":
         run = fit_gain(task, evaluate)
     else:
-        plan = Plan(float(model.discriminator_epochs), LEARNING_RATE, None, seed)
         run = train_network(
-            task, plan, evaluate=evaluate, verbose=model.verbose, title="discriminator"
-        )
+            task, "discriminator", model.discriminator_epochs, LEARNING_RATE, seed,
+            evaluate=evaluate, verbose=model.verbose,
+        )  # fmt: skip
     blocks = _blocks(model.verbose, "contexts", len(centres))
     contexts = _joined(len(centres), (task.contexts(centres[rows]) for rows in blocks))
     return run, {"contexts": contexts, **arrays_of(network, "discriminator.")}
@@ -334,10 +259,10 @@ def _generator(
     counts = token_counts(table, learned_from, settings["n_tokens"])
     network = generator_of(settings, device, counts=counts, seed=seed)
     task, test = (GeneratorTask(network, table, rows, seed=seed) for rows in (learned_from, held))
-    seconds = model.generator_seconds
-    plan = Plan(float(model.generator_epochs), GENERATOR_LEARNING_RATE, seconds, seed)
-    evaluate = test.held_out_loss if len(held) else None
-    run = train_network(task, plan, evaluate=evaluate, verbose=model.verbose, title="generator")
+    run = train_network(
+        task, "generator", model.generator_epochs, GENERATOR_LEARNING_RATE, seed,
+        evaluate=test.held_out_loss if len(held) else None, verbose=model.verbose,
+    )  # fmt: skip
     perplexities = test.perplexities(counts) if len(held) else {}
     return run, arrays_of(network, "generator."), perplexities
 
@@ -385,19 +310,14 @@ def discriminator_of(
     """Return an untrained discriminator with some settings."""
     import torch
 
-    from film.contexts import Discriminator, Interaction
+    from film.contexts import Discriminator, Likeness
 
-    width, kind, n_fixed = (settings[name] for name in ("width", "interaction", "n_fixed"))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        found: Any = Likeness()
         if settings["reader"] == "lstm":
-            found: Any = Discriminator(
-                settings["n_tokens"], hidden=width, interaction=kind, width=width,
-                n_alike=n_fixed, vectors=vectors,
-            )  # fmt: skip
-        else:
-            n_alike = n_fixed if settings["reader"] == "fixed" else 0
-            found = Interaction(n_fixed, kind, width, n_alike)
+            n, width = settings["n_tokens"], settings["width"]
+            found = Discriminator(n, hidden=width, width=width, vectors=vectors)
     return found.to(device).eval()
 
 
@@ -416,7 +336,6 @@ def generator_of(
             settings["n_tokens"],
             size if isinstance(size, str) else Size(*size),
             max_length=settings["max_length"],
-            n_frequent=N_FREQUENT,
             # Hardly any sentence is seen twice.
             dropout=0.0,
             counts=counts,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,8 +24,6 @@ from estimators.contexts.building import (
     encoded,
     generator_of,
     hashed_counts,
-    part_reader,
-    read_parts,
 )
 from estimators.contexts.network_training import sentence_states
 from estimators.encoders import check_device
@@ -46,11 +43,9 @@ from estimators.inputs import (
 )
 from estimators.persistence import (
     CONTEXT_MODEL,
-    drop_parameters,
-    now,
+    read_fitted,
     savable,
-    versions,
-    write_folder,
+    write_fitted,
 )
 from estimators.training import retired
 from film.contexts import (
@@ -63,7 +58,6 @@ from film.contexts import (
     make_corpus,
     nearest_rows,
     own_places,
-    read_corpus,
     select_contexts,
     word_sets,
 )
@@ -125,14 +119,12 @@ class ContextSpace:
             chunk_length=settings["chunk_length"],
             codes=arrays["codes"],
         )
-        self.sides, self.fixed = settings["sides"], fixed
-        self.centres = self.corpus.centres(self.sides)
+        self.fixed, self.centres = fixed, self.corpus.centres()
         self.chunks = self.corpus.chunks[self.centres]
         self.prior = "corpus"
         self.tokenizer, self.max_length = settings.get("tokenizer"), settings.get("max_length")
         self.network = discriminator_of(settings["discriminator"], device)
         adopt_arrays(self.network, arrays, "discriminator.")
-        # The encoder of the fixed vectors, if there are any.
         spelling = arrays.get("spelling.weights")
         self.encoder = encoder if spelling is None else Spelling(spelling, settings["seed"])
         self.generators: list[Any] = []
@@ -151,11 +143,12 @@ class ContextSpace:
         """Return vectors of sentences."""
         import torch
 
-        fixed = None
-        if self.encoder is not None:
+        tokens, fixed = None, None
+        if hasattr(self.network, "states"):
+            tokens = self.tokens(texts)
+        else:
             # As the states of the corpus, which are kept in half of the precision.
             fixed = encoded(self.encoder, texts).astype(np.float16)
-        tokens = self.tokens(texts) if hasattr(self.network, "states") else None
         with torch.inference_mode():
             states = sentence_states(self.network, tokens, fixed)
             vectors = self.network.centre(states).float().cpu().numpy()
@@ -179,8 +172,8 @@ class ContextSpace:
         wrong = self.centres[found] != rows
         if wrong.any():
             raise ValueError(
-                f"contexts must be rows of sentences with {self.sides} neighbours on each side, "
-                f"got {rows[wrong][0]}"
+                "contexts must be rows of sentences with a neighbour on each side, got "
+                f"{rows[wrong][0]}"
             )
         return found
 
@@ -304,7 +297,7 @@ class ContextSpace:
 
     def own_places(self, texts: list[str]) -> list[np.ndarray]:
         """Return the rows of the contexts that contain each text, as centre or on a side."""
-        return [own_places(rows, self.sides) for rows in self.corpus.rows_of(texts)]
+        return [own_places(rows) for rows in self.corpus.rows_of(texts)]
 
     def select(
         self, places: np.ndarray, size: int, excluded: np.ndarray, diverse: bool
@@ -339,7 +332,7 @@ SAVED = {
     "is_complete": "is_complete_",
 }
 """Names in the JSON of a folder, and the attributes they hold."""
-READERS = ("fixed", "maps", "lstm")
+READERS = ("fixed", "lstm")
 PRIORS = ("corpus", "training")
 STRATEGIES = ("two-step", "discriminator", "random")
 CONTEXTS_TRIED = 8
@@ -348,8 +341,11 @@ RANKED_PER_WANTED = 3
 """Contexts that Eq. 3 ranks per wanted context."""
 
 
+RETIRED = "folder", "sides", "interaction", "lexical", "discriminator_seconds", "generator_seconds"
+
+
 @savable
-@retired(*("folder", "sides", "interaction", "discriminator_seconds"), positional="folder")
+@retired(*RETIRED, positional="folder")
 @dataclass(eq=False, repr=False)
 class ContextModel(TransformerMixin, BaseEstimator):
     """Learn from documents which sentences fit into which contexts.
@@ -366,13 +362,10 @@ class ContextModel(TransformerMixin, BaseEstimator):
     encoder : transformer, default=None
         Maps texts to fixed vectors, such as `SentenceEncoder`. None: vectors of the spelling of
         words, weighted by TF-IDF (`film.contexts.spelling_states`), from scratch.
-    reader : {"fixed", "maps", "lstm"}, default="fixed"
-        What the discriminator learns. "fixed": a weight and a bias for the similarity of a sentence
-        to its neighbours in the fixed vectors. "maps": three matrices over the fixed vectors.
-        "lstm": also a BiLSTM over tokens, as in the paper.
-    lexical : bool, default=True
-        Whether "lstm" also compares the fixed vectors. False: only tokens, as in the paper; this
-        takes a far larger corpus.
+    reader : {"fixed", "lstm"}, default="fixed"
+        What the discriminator reads. "fixed": the fixed vectors; it learns a weight and a bias for
+        the similarity of a sentence to its neighbours. "lstm": tokens, by a BiLSTM, as in the
+        paper; this takes a far larger corpus.
     width : int, default=300
         Width of word vectors, of the BiLSTM in each direction, and of the interaction.
     discriminator_epochs : float, default=2
@@ -384,8 +377,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
         which is some thousand times as fast, and better if the corpus has only millions of words.
     generator_epochs : float, default=1
         Passes over the corpus.
-    generator_seconds : float, default=None
-        Maximum seconds of training. The result then depends on the machine's speed.
     n_contexts : int, default=500
         Number of contexts of a sentence, and of the fixed set.
     prior : {"corpus", "training"}, default="corpus"
@@ -430,7 +421,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
     vocabulary_ : str or None
         The tokenizer, as JSON of the package `tokenizers`; None if no network reads tokens.
     discriminator_ : torch.nn.Module
-        `film.contexts.Interaction` over fixed vectors, or `film.contexts.Discriminator`.
+        `film.contexts.Likeness` of fixed vectors, or `film.contexts.Discriminator`.
     generators_ : list of torch.nn.Module
         `film.contexts.Generator` of sentences, left sides and right sides: the same network three
         times. Empty without a generator.
@@ -469,12 +460,10 @@ class ContextModel(TransformerMixin, BaseEstimator):
     _: KW_ONLY
     encoder: Any = None
     reader: str = "fixed"
-    lexical: bool = True
     width: int = 300
     discriminator_epochs: float = 2
     generator: Any = None
     generator_epochs: float = 1
-    generator_seconds: Any = None
     n_contexts: int = 500
     prior: str = "corpus"
     weights: Any = (1, 1, 1, 1)
@@ -513,13 +502,12 @@ class ContextModel(TransformerMixin, BaseEstimator):
         import torch
 
         self._check_parameters()
-        read = _is_corpus(documents) or check_documents(documents)
+        is_corpus = isinstance(documents, SentenceCorpus)
+        read = None if is_corpus else check_documents(documents)
         device = check_device(torch, self.device)
         seed = int(check_seed(self.random_state).randint(2**31 - 1))
-        if isinstance(documents, SentenceCorpus):
+        if read is None:
             corpus = documents
-        elif read is True:
-            corpus = read_corpus(documents)
         else:
             with progress_bar(self.verbose, "corpus") as advance:
                 corpus = make_corpus(read(), advance=advance and (lambda n: advance("documents")))
@@ -703,15 +691,11 @@ class ContextModel(TransformerMixin, BaseEstimator):
         Returns
         -------
         texts : list of (str, str)
-            Left and right side of each; several sentences of a side are joined.
+            The sentences before and after each centre.
         """
         space = self._space()
-        sides = np.arange(1, space.sides + 1)
-        found = []
-        for row in space.centres[space.place(rows)]:
-            left, right = space.corpus.texts(row - sides[::-1]), space.corpus.texts(row + sides)
-            found.append((" ".join(left), " ".join(right)))
-        return found
+        centres = space.centres[space.place(rows)]
+        return list(zip(*(space.corpus.texts(centres + step) for step in (-1, 1)), strict=True))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of `transform`, which are the rows of their contexts.
@@ -746,26 +730,19 @@ class ContextModel(TransformerMixin, BaseEstimator):
         from safetensors.numpy import save_file
 
         check_is_fitted(self, "contexts_")
-        params = self.get_params(deep=False).items()
-        said = {
-            "format": FORMAT,
-            "class": type(self).__name__,
-            "date": now(),
-            "versions": versions(),
-            "params": {name: _plain(name, each) for name, each in params if name not in NOT_SAVED},
-            "has_encoder": self.encoder_ is not None,
-            "contexts": self.contexts_.tolist(),
-            "settings": self._settings,
-        }
-        said |= {key: getattr(self, name) for key, name in SAVED.items()}
-        text = json.dumps(said, indent=1, allow_nan=False)
-
-        def write(folder: Path) -> None:
-            arrays = {name: np.ascontiguousarray(each) for name, each in self._arrays.items()}
-            save_file(arrays, folder / ARRAYS)
-            (folder / CONTEXT_MODEL).write_text(text, encoding="utf-8")
-
-        write_folder(path, write)
+        fitted = {key: getattr(self, name) for key, name in SAVED.items()}
+        fitted |= {"has_encoder": self.encoder_ is not None, "settings": self._settings}
+        fitted["contexts"] = self.contexts_.tolist()
+        arrays = {name: np.ascontiguousarray(each) for name, each in self._arrays.items()}
+        write_fitted(
+            path,
+            CONTEXT_MODEL,
+            self,
+            fitted,
+            write=lambda folder: save_file(arrays, folder / ARRAYS),
+            left_out=NOT_SAVED,
+            version=FORMAT,
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **params: Any) -> ContextModel:
@@ -789,40 +766,21 @@ class ContextModel(TransformerMixin, BaseEstimator):
             If there is no saved model, it is damaged or has another class or version, or a
             parameter does not exist.
         """
-        from safetensors import SafetensorError
         from safetensors.numpy import load_file
 
         root = Path(path).expanduser()
-        file = root / CONTEXT_MODEL
-        if not file.is_file():
-            raise FileNotFoundError(
-                f"path={os.fspath(path)!r} has no {CONTEXT_MODEL}: no model was saved there; give "
-                f"a folder that {cls.__name__}.save wrote"
-            )
-        try:
-            said = json.loads(file.read_text(encoding="utf-8"))
-            if said["format"] not in (2, FORMAT):
-                raise ValueError(f"this version does not read its format, {said['format']!r}")
-            if said["class"] != cls.__name__:
-                raise ValueError(f"it is a {said['class']}, not a {cls.__name__}")
+        with read_fitted(cls, root, CONTEXT_MODEL, FORMAT) as said:
             if said["has_encoder"] and params.get("encoder") is None:
                 raise ValueError("it was fitted with an encoder: load(path, encoder=...)")
-            if said["format"] == FORMAT:
-                settings, arrays = said["settings"], load_file(root / ARRAYS)
-            else:
-                more = {"seed": said["seed"], "sides": said["sides"]}
-                settings, arrays = read_parts(part_reader(root), said["parts"], **more)
-            drop_parameters(cls.__name__, said["params"])
             model = cls(**{**said["params"], **params})
             model._check_parameters()
             learned = {name: said[key] for key, name in SAVED.items()}
             for name in ("scores_", "generator_scores_"):
                 learned[name] = [tuple(each) for each in learned[name]]
             learned["contexts_"] = np.asarray(said["contexts"], dtype=np.int64)
-            model._set_fitted(settings, arrays, learned | {"encoder_": None})
+            arrays = load_file(root / ARRAYS)
+            model._set_fitted(said["settings"], arrays, learned | {"encoder_": None})
             corpus = model.corpus_
-        except (KeyError, TypeError, ValueError, SafetensorError) as error:
-            raise ValueError(f"{file} cannot be used: {error}") from error
         if model.encoder is not None:
             model.encoder_ = cloned("encoder", model.encoder).fit(corpus.sentences)
             del model._opened
@@ -854,29 +812,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_opened"}
-
-    def check_state(self) -> None:
-        """Convert the state of a file that an earlier version wrote.
-
-        Raises
-        ------
-        ValueError
-            If it is damaged.
-        """
-        state = vars(self)
-        if "_parts" in state:
-            files: Any = state.get("_files")
-            try:
-                root = "" if files else state.get("_folder") or state["_root"]
-                read = part_reader(Path(root)) if root else (lambda name: files[name].tobytes())
-                more = {"seed": state["_seed"], "sides": state["_sides"]}
-                self._settings, self._arrays = read_parts(read, state["_parts"], **more)
-            except (AttributeError, KeyError, OSError, TypeError) as error:
-                raise ValueError(f"parts of the ContextModel are missing: {error!r}") from error
-        state.setdefault("prior", "corpus")
-        earlier = "_files _parts _root _folder _digest _seed _sides"
-        for name in earlier.split():
-            state.pop(name, None)
 
     def _space(self) -> ContextSpace:
         check_is_fitted(self, "contexts_")
@@ -916,14 +851,11 @@ class ContextModel(TransformerMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         for name in ("width", "n_contexts"):
             check_integer(name, getattr(self, name), 1)
-        for name in ("lexical", "diverse"):
-            check_bool(name, getattr(self, name))
+        check_bool("diverse", self.diverse)
         check_choice("reader", self.reader, READERS)
         check_choice("prior", self.prior, PRIORS)
         check_real("discriminator_epochs", self.discriminator_epochs, 0)
         check_real("generator_epochs", self.generator_epochs, 0)
-        if self.generator_seconds is not None:
-            check_real("generator_seconds", self.generator_seconds, 1e-3)
         if self.generator is not None:
             from film.contexts import size_of
 
@@ -937,8 +869,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
                 raise TypeError(f"encoder={self.encoder!r} must have transform; or give None")
             if self.reader == "lstm":
                 raise ValueError(
-                    "reader='lstm' reads tokens, but encoder gives the vectors; take "
-                    "reader='fixed' or 'maps', or encoder=None"
+                    "reader='lstm' reads tokens, but encoder gives the vectors; give "
+                    "reader='fixed', or encoder=None"
                 )
         self._weights(None)
         check_seed(self.random_state)
@@ -957,13 +889,6 @@ def check_weights(weights: Any) -> np.ndarray:
             "all 0"
         )
     return found
-
-
-def _is_corpus(documents: Any) -> bool:
-    """Whether a corpus is given, or the folder of one that an earlier version wrote."""
-    if isinstance(documents, (str, os.PathLike)):
-        return Path(documents).expanduser().joinpath("corpus.json").is_file()
-    return isinstance(documents, SentenceCorpus)
 
 
 def _first_of(places: np.ndarray, size: int) -> np.ndarray:
@@ -986,14 +911,3 @@ def _checked_contexts(contexts: Any, n: int) -> list[np.ndarray]:
             "and none may be empty"
         )
     return [each.astype(np.int64) for each in given]
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Return a parameter as a JSON value, or raise ValueError if that is impossible."""
-    value = np.asarray(value).tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-    try:
-        return json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name}={value!r} cannot be saved as JSON; set it to a plain value before saving"
-        ) from error

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from filelock import Timeout
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
@@ -27,41 +26,31 @@ from estimators.inputs import (
     check_verbose,
 )
 from film.contexts import nearest_rows
-from film.datasets import atomic_writer, lock_beside, unlock
+from film.datasets import atomic_writer
 from film.text import normalize_text, text_hash
 
 SPLITS = ("train", "dev", "test")
-SHARE = 0.01
-"""Share of the pairs, and of the sentences, in each of dev and test."""
-BANDS = ((1, 3), (2, 20), (20, 300))
-"""Ranks among an anchor's neighbours from which its partners are drawn."""
-FARTHEST = BANDS[-1][1]
-_GROUP = 1 + len(BANDS)
-_GROUPS = 24
-"""Groups per chunk. Their sentences form some 300 pairs, so each sentence is prepared once."""
-_GROUPS_HELD_OUT = 2
-"""Groups of a chunk from dev or test."""
-_LEAST_HELD_OUT = 6
-"""Groups of dev and of test, if there are enough sentences."""
-_LEAST_SENTENCES = 24
-"""Sentences per held-out group."""
-_MOST_EMPTY = 50
+FARTHEST = 300
+"""Largest rank among an anchor's neighbours from which its partners are drawn."""
+GROUP, GROUPS = 4, 24
+"""Sentences per group, an anchor and its neighbours, and groups per chunk. The sentences of a chunk
+form some 300 pairs, so each sentence is prepared once."""
+HELD_OUT_EVERY = 8
+"""Chunks between two chunks with pairs of one held-out split, which then has 1 % of all pairs."""
+LEAST_HELD_OUT, LEAST_SENTENCES = 24, 24
+"""Least number of sentences of dev and of test, and of all sentences per four of them."""
+MOST_EMPTY = 50
 """Number of chunks without a new pair after which the search ends."""
 
+Pair = tuple[int, int]
 Nearest = Callable[[NDArray[np.intp]], NDArray[np.intp]]
-"""Rows to the rows of their `FARTHEST` nearest sentences, nearest first, shape (q, FARTHEST)."""
+"""Rows to the rows of their `FARTHEST` nearest sentences, nearest first."""
 
 
-class Chosen(NamedTuple):
-    """A pair of sentences, by their rows, and the number of its split."""
-
-    one: int
-    other: int
-    split: int
-
-
-class PairChoice:
-    """Plan of a harvest, which depends on sentences, seed and shares, but not on scores.
+def planned_chunks(
+    n_sentences: int, nearest: list[Nearest], seed: int
+) -> Iterator[list[tuple[Pair, str]]]:
+    """Yield chunks of different pairs with their splits, until no new pairs are found.
 
     Parameters
     ----------
@@ -69,97 +58,70 @@ class PairChoice:
         Number of sentences, which are identified by their rows.
     nearest : list of callable
         Searches for nearest sentences, used in turn.
-    near : float
-        Share of pairs of neighbours.
     seed : int
-        Seed.
+        Seed. The plan does not depend on scores.
     """
-
-    def __init__(self, n_sentences: int, nearest: list[Nearest], near: float, seed: int) -> None:
-        self.n_sentences, self.nearest, self.near, self.seed = n_sentences, nearest, near, seed
-        self._split = np.zeros(n_sentences, dtype=np.int8)
-        n_groups = max(_LEAST_HELD_OUT, round(SHARE * n_sentences / _GROUP))
-        n_groups = min(n_groups, n_sentences // _LEAST_SENTENCES)
-        rng = np.random.default_rng([seed, 2**32])
-        self._held_out: dict[int, list[list[int]]] = {}
-        for split in range(1, len(SPLITS)):
-            self._held_out[split] = self._groups(rng, n_groups)
-            for group in self._held_out[split]:
-                self._split[group] = split
-
-    def chunks(self) -> Iterator[list[Chosen]]:
-        """Yield chunks of different pairs, until no new pairs are found."""
-        seen: set[tuple[int, int]] = set()
-        counts, n_empty = [0] * len(SPLITS), 0
-        for number in count():
-            rng = np.random.default_rng([self.seed, number])
-            chosen: dict[tuple[int, int], int] = {}
-            due = sum(counts) + _GROUPS * _GROUP * (_GROUP - 1) // 2
-            for split, groups in self._held_out.items():
-                if counts[split] < SHARE * due:
-                    drawn = rng.permutation(len(groups))[:_GROUPS_HELD_OUT]
-                    pairs = self._pairs([groups[place] for place in drawn], rng, seen)
-                    if not pairs:  # these are done: any two that are held out, then
-                        alone = [[row] for group in groups for row in group]
-                        pairs = _random_pairs(alone, rng, 6, seen)
-                    chosen |= dict.fromkeys(pairs, split)
-            chosen |= dict.fromkeys(self._pairs(self._groups(rng), rng, seen), 0)
-            pairs = [Chosen(*pair, split) for pair, split in chosen.items()]
-            seen.update(chosen)
-            for split in chosen.values():
-                counts[split] += 1
-            n_empty = 0 if pairs else n_empty + 1
-            if n_empty > _MOST_EMPTY:
-                return
-            # The first pairs of a chunk are like the whole.
-            yield [pairs[place] for place in rng.permutation(len(pairs)).tolist()]
-
-    def _groups(self, rng: np.random.Generator, n_groups: int = _GROUPS) -> list[list[int]]:
-        """Draw groups of different sentences that are not held out."""
-        free = np.flatnonzero(self._split == 0)
-        anchors = rng.permutation(free)[: min(n_groups, len(free) // _GROUP)]
-        rows = [nearest(anchors) for nearest in self.nearest]
-        # Of few sentences, the farthest of all are not neighbours.
-        farthest = max(1, self.n_sentences // 10)
-        taken = set(anchors.tolist())
-        groups = []
-        for place, anchor in enumerate(anchors.tolist()):
-            group = [anchor]
-            for band, (low, high) in enumerate(BANDS):
-                low, high = min(low, farthest), min(high, farthest)
-                near = rows[(place + band) % len(rows)][place]
-                allowed = [row for row in near.tolist() if row != anchor and not self._split[row]]
-                # Uniform in the logarithm of the rank: the nearest of a band are the rarest.
-                rank = round(low * (high / low) ** rng.random())
-                left = [row for row in allowed[rank - 1 :] if row not in taken]
-                if not left:
-                    left = [row for row in rng.permutation(free).tolist() if row not in taken]
-                taken.add(left[0])
-                group.append(left[0])
-            groups.append(group)
-        return groups
-
-    def _pairs(
-        self, groups: list[list[int]], rng: np.random.Generator, seen: set[tuple[int, int]]
-    ) -> list[tuple[int, int]]:
-        """Draw new pairs of neighbours within groups, and of random sentences between them."""
-        inside = [_ordered(*pair) for group in groups for pair in combinations(group, 2)]
-        if not self.near:
-            return _random_pairs(groups, rng, len(inside), seen)
-        n_between = round(len(inside) * (1 - self.near) / self.near)
-        inside = [pair for pair in inside if pair not in seen]
-        return [*inside, *_random_pairs(groups, rng, n_between, seen)]
+    split = np.zeros(n_sentences, dtype=np.int8)
+    n_held_out = max(LEAST_HELD_OUT, round(0.01 * n_sentences))
+    n_held_out = min(n_held_out, GROUP * (n_sentences // LEAST_SENTENCES))
+    rows = np.random.default_rng([seed, 2**32]).permutation(n_sentences)
+    split[rows[:n_held_out]], split[rows[n_held_out : 2 * n_held_out]] = 1, 2
+    seen: set[Pair] = set()
+    n_empty = 0
+    for number in count():
+        rng = np.random.default_rng([seed, number])
+        chosen: dict[Pair, str] = {}
+        for kind, name in enumerate(SPLITS):
+            n_groups = GROUPS if kind == 0 else 2 * (number % HELD_OUT_EVERY == 0)
+            groups = _groups(np.flatnonzero(split == kind), n_groups, nearest, rng)
+            chosen |= dict.fromkeys(_new_pairs(groups, rng, seen), name)
+        seen.update(chosen)
+        n_empty = 0 if chosen else n_empty + 1
+        if n_empty > MOST_EMPTY:
+            return
+        # The first pairs of a chunk are like the whole.
+        pairs = list(chosen.items())
+        yield [pairs[place] for place in rng.permutation(len(pairs)).tolist()]
 
 
-def _random_pairs(
-    groups: list[list[int]], rng: np.random.Generator, n: int, seen: set[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    pairs = [_ordered(a, b) for one, other in combinations(groups, 2) for a in one for b in other]
-    new = [pair for pair in pairs if pair not in seen]
-    return [new[place] for place in rng.permutation(len(new))[:n].tolist()]
+def _groups(
+    rows: NDArray[np.intp], n_groups: int, nearest: list[Nearest], rng: np.random.Generator
+) -> list[list[int]]:
+    """Draw groups of different rows: anchors, and neighbours of each at several distances."""
+    anchors = rng.permutation(rows)[: min(n_groups, len(rows) // GROUP)]
+    if not len(anchors):
+        return []
+    found = [search(anchors) for search in nearest]
+    # Of few sentences, the farthest of all are not neighbours.
+    farthest = max(1, min(FARTHEST, len(rows) // 10))
+    free = np.zeros(rows.max() + 1, dtype=bool)
+    free[rows], free[anchors] = True, False
+    groups = []
+    for place, anchor in enumerate(anchors.tolist()):
+        group = [anchor]
+        for member in range(1, GROUP):
+            near = found[(place + member) % len(found)][place]
+            near = near[near < len(free)]
+            near = near[free[near]]
+            # Uniform in the logarithm of the rank: the nearest are the rarest.
+            near = near[int(farthest ** rng.random()) - 1 :]
+            partner = int(near[0] if len(near) else rng.permutation(np.flatnonzero(free))[0])
+            free[partner] = False
+            group.append(partner)
+        groups.append(group)
+    return groups
 
 
-def _ordered(one: int, other: int) -> tuple[int, int]:
+def _new_pairs(groups: list[list[int]], rng: np.random.Generator, seen: set[Pair]) -> list[Pair]:
+    """Draw new pairs of neighbours within groups, and as many of random sentences between them."""
+    inside = [_ordered(*pair) for group in groups for pair in combinations(group, 2)]
+    between = [_ordered(a, b) for one, other in combinations(groups, 2) for a in one for b in other]
+    drawn = [between[place] for place in rng.permutation(len(between)).tolist()]
+    drawn = [pair for pair in drawn if pair not in seen][: len(inside)]
+    return [*(pair for pair in inside if pair not in seen), *drawn]
+
+
+def _ordered(one: int, other: int) -> Pair:
     return (one, other) if one < other else (other, one)
 
 
@@ -216,8 +178,6 @@ def harvest(
     *,
     n_pairs: int,
     seconds: float | None = None,
-    near: float = 0.5,
-    encoder: Any = "model",
     exclude: Collection[str] = (),
     random_state: Any = None,
     verbose: int = 0,
@@ -242,13 +202,6 @@ def harvest(
         Total pairs in the file; later calls may ask for more.
     seconds : float, default=None
         Time after which no new chunk of some 300 pairs starts. None: no limit.
-    near : float, default=0.5
-        Share of neighbours among the pairs, from 0 to 1; the others are random.
-    encoder : "model", transformer or None, default="model"
-        Source of vectors of sentences. Neighbours by their cosine alternate with neighbours by
-        TF-IDF of words and bigrams. "model": for a `ContextRegressor`, its discriminator's scores
-        in the fixed contexts; for any other model, as None. A fitted transformer, such as a
-        surrogate of an earlier harvest. None: only TF-IDF.
     exclude : collection of str, default=()
         Hashes (`film.text.text_hash`) of sentences that must not be used, such as those of test
         sets (`film.datasets.read_excluded`).
@@ -266,11 +219,11 @@ def harvest(
     ------
     TypeError, ValueError
         If an argument is invalid, fewer than four sentences are left, or the file is not one of a
-        harvest, or was begun with other sentences, settings, encoder or model; raised before any
+        harvest, or was begun with other sentences, another seed or another model; raised before any
         pair is scored.
     OSError
-        If the file cannot be written, for example on a full disk, or another process writes it. Its
-        rows are kept, and the same call continues.
+        If the file cannot be written, for example on a full disk. Its rows are kept, and the same
+        call continues.
 
     Warns
     -----
@@ -284,15 +237,15 @@ def harvest(
 
     Notes
     -----
-    1 % of the pairs are dev and 1 % test; the others are train. No sentence is in two splits, so
-    nothing leaks between them. 1 % of the sentences belong to dev and 1 % to test, but of some
+    About 1 % of the pairs are dev and 1 % test; the others are train. No sentence is in two splits,
+    so nothing leaks between them. 1 % of the sentences belong to dev and 1 % to test, but of some
     hundred sentences at least 24 each. Below 24 sentences, no sentence is held out.
 
-    Sentences are drawn in groups: one sentence and three of its neighbours, of ranks 1 to 3, 2 to
-    20 and 20 to 300. Ranks are uniform in the logarithm, and at most a tenth of all sentences. A
-    chunk has 24 groups. Pairs of neighbours come from one group, random pairs from two groups, so
-    each sentence's contexts are chosen once for some six pairs. The plan depends only on the
-    sentences and the seed.
+    Sentences are drawn in groups: one sentence and three of its neighbours, whose ranks, from 1 to
+    300 and at most a tenth of all sentences, are uniform in the logarithm. Neighbours by TF-IDF of
+    words and bigrams alternate with neighbours by the discriminator's scores, if the model has one.
+    Half of the pairs come from one group, the others from two, so each sentence's contexts are
+    chosen once for some six pairs. The plan depends only on the sentences and the seed.
 
     The whole file is written anew once a minute and at the end. Ctrl-C loses only the current
     chunk, and a kill at most a minute.
@@ -310,37 +263,23 @@ def harvest(
         )
     check_integer("n_pairs", n_pairs, 1)
     limit = np.inf if seconds is None else check_real("seconds", seconds, 0)
-    check_real("near", near, 0, 1)
     check_verbose(verbose)
-    if encoder is not None and encoder != "model" and not hasattr(encoder, "transform"):
-        raise TypeError(f"encoder={encoder!r} must be 'model', a fitted transformer or None")
     until = time.monotonic() + limit
     texts = _usable(sentences, exclude)
     seed = int(check_seed(random_state).randint(2**31 - 1))
     place = Path(path).expanduser()
     if not place.parent.is_dir() or place.is_char_device():
         raise FileNotFoundError(f"path={str(place)!r} must be a file in an existing folder")
-    lock = lock_beside(place, timeout=0)
-    try:
-        lock.acquire()
-        rows = _rows_of(place) if place.exists() else []
-        n_before = len(rows)
-        _check_model(model, rows[:2])
-        if isinstance(encoder, str):
-            encoder = _own_encoder(model)
-        choice = PairChoice(len(texts), _measures(texts, encoder), near, seed)
-        stopped = _score(model, texts, choice, place, rows, n_pairs, until, verbose)
-    except Timeout:
-        raise OSError(
-            f"{place} is being written by another process; wait for it, or give another path"
-        ) from None
-    finally:
-        unlock(lock)
+    rows = _rows_of(place) if place.exists() else []
+    n_before = len(rows)
+    _check_model(model, rows[:2])
+    chunks = planned_chunks(len(texts), _searches(texts, model), seed)
+    stopped = _score(model, texts, chunks, place, rows, n_pairs, until, verbose)
     n_rows = len(rows)
     if stopped == "no more pairs":
         warnings.warn(
             f"the {len(texts)} sentences gave {n_rows} pairs, not n_pairs={n_pairs}: give more "
-            "sentences, or near=0 for more random pairs",
+            "sentences",
             UserWarning,
             stacklevel=2,
         )
@@ -350,7 +289,7 @@ def harvest(
 def _score(
     model: Any,
     texts: list[str],
-    choice: PairChoice,
+    chunks: Iterator[list[tuple[Pair, str]]],
     path: Path,
     rows: list[tuple[str, str, float, str]],
     n_pairs: int,
@@ -364,13 +303,13 @@ def _score(
     shown = {"desc": "harvest", "unit": " pairs", "disable": not verbose}
     try:
         with tqdm(total=n_pairs, initial=min(len(rows), n_pairs), **shown) as bar:
-            for chunk in choice.chunks():
-                table = [(texts[one], texts[other], SPLITS[split]) for one, other, split in chunk]
+            for chunk in chunks:
+                table = [(texts[one], texts[other], split) for (one, other), split in chunk]
                 kept = [(*row[:2], row[3]) for row in rows[place : place + len(table)]]
                 if table[: len(kept)] != kept:
                     raise ValueError(
-                        f"{path} was begun with other sentences, settings, random_state or "
-                        "encoder; continue it with the same, or give another path"
+                        f"{path} was begun with other sentences, settings or random_state; "
+                        "continue it with the same, or give another path"
                     )
                 place += len(kept)
                 new = table[len(kept) :][: max(0, n_pairs - len(rows))]
@@ -499,10 +438,8 @@ def _usable(sentences: Any, exclude: Collection[str]) -> list[str]:
     return list(different.values())
 
 
-def _measures(
-    texts: list[str], encoder: Any
-) -> list[Callable[[NDArray[np.intp]], NDArray[np.intp]]]:
-    """Return searches for nearest sentences by TF-IDF, and by the encoder if there is one."""
+def _searches(texts: list[str], model: Any) -> list[Nearest]:
+    """Return searches by TF-IDF, and by the scores of a model of contexts in its fixed contexts."""
     tfidf: Any = TfidfVectorizer(ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b")
     words = tfidf.fit_transform(as_texts(texts))
     by_word = words.tocsc()
@@ -510,35 +447,18 @@ def _measures(
     def by_words(rows: NDArray[np.intp]) -> NDArray[np.intp]:
         return nearest_rows(words[rows], by_word, FARTHEST)[0]
 
-    if encoder is None:
+    contexts: Any = getattr(model, "context_model_", None)
+    if not hasattr(contexts, "transform"):
         return [by_words]
-    vectors = _vectors(texts, encoder)
+    # The discriminator alone is fast. Its scores are all negative, so their mean is subtracted.
+    encoder = shared_copy(contexts).set_params(weights=(1, 0, 0, 0))
+    starts = range(0, len(texts), _ENCODED_AT_ONCE)
+    blocks = [encoder.transform(texts[start : start + _ENCODED_AT_ONCE]) for start in starts]
+    vectors: Any = np.concatenate(blocks).astype(np.float32)
+    vectors = normalize(vectors - vectors.mean(axis=0))
 
     def by_vectors(rows: NDArray[np.intp]) -> NDArray[np.intp]:
         products = vectors[rows] @ vectors.T
         return np.argsort(-products, axis=1, kind="stable")[:, :FARTHEST]
 
     return [by_words, by_vectors]
-
-
-def _own_encoder(model: Any) -> Any:
-    """Return a model of contexts that scores only with its discriminator, which is fast."""
-    contexts: Any = getattr(model, "context_model_", None)
-    if not hasattr(contexts, "transform"):
-        return None
-    return shared_copy(contexts).set_params(weights=(1, 0, 0, 0))
-
-
-def _vectors(texts: list[str], encoder: Any) -> Any:
-    """Subtract the mean of vectors and scale them to length 1: scores are all negative."""
-    blocks = []
-    for start in range(0, len(texts), _ENCODED_AT_ONCE):
-        block = texts[start : start + _ENCODED_AT_ONCE]
-        found = np.asarray(encoder.transform(block), dtype=np.float32)
-        if found.ndim != 2 or len(found) != len(block):
-            raise ValueError(
-                f"encoder gives an array of shape {found.shape} for {len(block)} texts"
-            )
-        blocks.append(found)
-    vectors = np.concatenate(blocks)
-    return normalize(vectors - vectors.mean(axis=0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,18 +22,6 @@ WARM_UP = 0.02
 """Share of a run with a rising learning rate."""
 
 
-class Plan(NamedTuple):
-    """Settings of a run."""
-
-    epochs: float
-    learning_rate: float
-    """Peak learning rate, after a linear warm-up; it then falls linearly to 0."""
-    max_seconds: float | None
-    """Maximum seconds of training; the learning rate then falls with time."""
-    seed: int
-    """Seeds dropout."""
-
-
 class Learned(NamedTuple):
     """Results of a run."""
 
@@ -48,58 +35,51 @@ class Learned(NamedTuple):
 
 def train_network(
     task: Any,
-    plan: Plan,
+    title: str,
+    epochs: float,
+    learning_rate: float,
+    seed: int,
     *,
     evaluate: Callable[[], float] | None,
     verbose: int,
-    title: str,
 ) -> Learned:
     """Train a network in place with Adam, and keep the weights of the best evaluation.
 
     Parameters
     ----------
     task : DiscriminatorTask or GeneratorTask
-        Its network is trained with its batches and its loss.
-    plan : Plan
-        Epochs, learning rate and seed.
+        Has ``network``, ``batches(epoch)`` and ``loss(batch)``.
+    title : str
+        Name of the network for progress and warnings.
+    epochs, learning_rate : float
+        Passes over the batches, and the peak rate after a linear warm-up; it then falls linearly
+        to 0.
+    seed : int
+        Seeds dropout.
     evaluate : callable or None
-        Returns the held-out loss.
+        Returns the held-out loss of the current network; lower is better.
     verbose : int
         Whether to show progress.
-    title : str
-        Name of the network in messages.
-
-    Returns
-    -------
-    learned : Learned
-        Losses and scores.
 
     Raises
     ------
     ValueError
-        If a loss is not finite.
-
-    Warns
-    -----
-    UserWarning
-        If Ctrl-C ended the training.
+        If the loss is not finite.
     """
     import torch
     from tqdm.auto import tqdm
 
     network, n_batches = task.network, len(task.batches(0))
-    total = max(plan.epochs > 0, round(plan.epochs * n_batches))
+    total = max(epochs > 0, round(epochs * n_batches))
     parameters = [each for each in network.parameters() if each.requires_grad]
-    optimizer = torch.optim.Adam(parameters, lr=plan.learning_rate)
+    optimizer = torch.optim.Adam(parameters, lr=learning_rate)
+    rate = torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        lambda step: min(1.0, (step + 1) / (WARM_UP * total or 1)) * (1 - step / (total or 1)),
+    )
     losses: list[float] = []
     scores: list[tuple[int, float]] = []
-    best, rows, seconds, is_complete = None, [], 0.0, True
-
-    def progress() -> float:
-        """Finished share of the run, by steps or by time, whichever is larger."""
-        by_steps = len(losses) / total if total else 1.0
-        return max(by_steps, seconds / (plan.max_seconds or np.inf))
-
+    best, rows, is_complete = None, [], True
     devices = [p.device for p in parameters if p.device.type != "cpu"][:1]
     try:
         # The caller's random state does not change.
@@ -107,29 +87,23 @@ def train_network(
             torch.random.fork_rng(devices=devices),
             tqdm(total=total, desc=title, disable=not verbose) as bar,
         ):
-            while progress() < 1:
-                started = time.monotonic()
+            torch.manual_seed(seed)
+            while len(losses) < total:
                 epoch, place = divmod(len(losses), n_batches)
                 rows = rows if place else task.batches(epoch)
-                # Every step seeds its dropout by its number.
-                seed = np.random.SeedSequence([plan.seed, len(losses)])
-                torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]) >> 1)
                 network.train()
-                rise = min(1.0, (progress() + 1 / total) / WARM_UP)
-                for group in optimizer.param_groups:
-                    group["lr"] = plan.learning_rate * rise * (1 - progress())
                 loss = task.loss(rows[place])
                 optimizer.zero_grad(set_to_none=True)
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(parameters, LARGEST_GRADIENT)
                 optimizer.step()
+                rate.step()
                 network.eval()
                 if not np.isfinite(value := float(loss.detach())):
                     raise ValueError(f"the loss of the {title} is {value} at step {len(losses)}")
                 losses.append(value)
-                seconds += time.monotonic() - started
-                is_due = int(progress() * N_EVALUATIONS) > len(scores)
-                if evaluate is not None and (progress() >= 1 or is_due):
+                is_due = len(losses) * N_EVALUATIONS // total > len(scores)
+                if evaluate is not None and (is_due or len(losses) == total):
                     with torch.inference_mode():
                         score = float(evaluate())
                     if not scores or score < min(score for _, score in scores):
@@ -163,26 +137,13 @@ BATCHES_OF_GAIN = 50
 
 
 def sentence_states(network: Any, tokens: Any, fixed: Any) -> Any:
-    """Return the states of sentences, a tensor of shape (n, width).
-
-    Parameters
-    ----------
-    network : torch.nn.Module
-        A `Discriminator`, or an `Interaction` over fixed vectors alone.
-    tokens : tuple (ids, lengths) or None
-        Tokens of the sentences, if the network reads tokens.
-    fixed : ndarray of float, shape (n, n_fixed), or None
-        Fixed vectors of the sentences, appended to the network's states.
-    """
+    """Return the states of sentences by their tokens, or else their fixed vectors, as a tensor."""
     import torch
 
-    device = next(network.parameters()).device
-    parts = []
     if tokens is not None:
-        parts.append(network.states(*tokens))
-    if fixed is not None:
-        parts.append(torch.from_numpy(np.asarray(fixed, dtype=np.float32)).to(device))
-    return torch.cat(parts, dim=1)
+        return network.states(*tokens)
+    device = next(network.parameters()).device
+    return torch.from_numpy(np.asarray(fixed, dtype=np.float32)).to(device)
 
 
 @dataclass
@@ -192,11 +153,11 @@ class DiscriminatorTask:
     Parameters
     ----------
     network : torch.nn.Module
-        A `Discriminator`, or an `Interaction` over fixed vectors alone.
+        A `Discriminator` of tokens, or a `Likeness` of fixed vectors.
     table : IdTable or None
         Tokens of all sentences of the corpus, if the network reads tokens.
     fixed : ndarray of float, shape (n_sentences, n_fixed), or None
-        Fixed vectors of all sentences.
+        Fixed vectors of all sentences, if it does not.
     documents, codes : ndarray of int64, shape (n_sentences,)
         Document of each sentence, and a number that is the same for equal sentences.
     centres : ndarray of int
@@ -263,7 +224,7 @@ class DiscriminatorTask:
 
 
 def fit_gain(task: DiscriminatorTask, evaluate: Callable[[], float] | None) -> Learned:
-    """Set gain and bias, the only parameters of the default `Interaction`, to the least loss.
+    """Set gain and bias, the only parameters of the default `Likeness`, to the least loss.
 
     The gain is at least 1, since similar sentences fit together even if a small corpus does not
     show it.

@@ -23,8 +23,8 @@ from estimators.training import (
     check_training_parameters,
     finished,
     load,
-    push_to_hub,
     read_regressor,
+    retired,
     set_fitted,
     train,
     units_of,
@@ -39,6 +39,7 @@ PAIRS_AT_ONCE = 8192
 
 
 @savable
+@retired("checkpoint")
 @dataclass(eq=False, repr=False)
 class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TokenRegressor):
     """Learn one vector per text whose cosines are similarities, and explain them by tokens.
@@ -71,7 +72,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         Rows per batch.
     train_max_length : int, default=64
         Maximum number of tokens per text in training.
-    checkpoint, random_state
+    random_state
         As in `RCMDRegressor`.
     max_length, batch_size, device, dtype, cache
         As in `TokenEncoder`. Training uses float32 weights. The cache stores vectors of texts.
@@ -135,7 +136,6 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
     learning_rate: float = 5e-5
     train_batch_size: int = 64
     train_max_length: int = 64
-    checkpoint: Any = None
     random_state: Any = None
     max_length: int = 128
     batch_size: int | None = None
@@ -167,8 +167,8 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         ------
         TypeError, ValueError
             If a text is missing, y does not fit the rows and ``objective``, is constant, or for
-            "l2" is out of range, two texts of a triplet are identical, ``checkpoint`` belongs to
-            another run or is damaged, or a parameter is invalid; raised before any work.
+            "l2" is out of range, two texts of a triplet are identical, or a parameter is invalid;
+            raised before any work.
         FileNotFoundError, ImportError
             If the model, or a package for it, is missing.
         MemoryError
@@ -200,7 +200,6 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
                 rows,
                 learned,
                 weigh=None,
-                eval_set=held,
                 evaluate=None if held is None else lambda: self._judged(encoder, None, *held),
                 with_head=False,
             )
@@ -258,7 +257,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
 
     @classmethod
     def from_pretrained(cls, name: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted model that `save` or `push_to_hub` wrote.
+        """Load a fitted model that `save` wrote.
 
         Parameters
         ----------
@@ -283,7 +282,6 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         return set_fitted(model, fitted, encoder_=encoder, token_weights_=None)
 
     load = classmethod(load)
-    push_to_hub = push_to_hub
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
         """Refused: `fit` takes pairs of texts, and `transform` single ones."""

@@ -4,7 +4,6 @@ from .any_encoder import EncoderChoice as EncoderChoice
 from .any_encoder import as_transformer as as_transformer
 from .any_encoder import is_fitted as is_fitted
 from .any_encoder import resolve_encoder as resolve_encoder
-from .bridges import MTEBModel as MTEBModel
 from .bridges import (
     export_sentence_transformers as export_sentence_transformers,
 )

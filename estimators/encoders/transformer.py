@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,10 +50,7 @@ def check_device(torch: Any, device: Any) -> str:
     Raises ValueError as `film.corpus.checked_device` does.
     """
     if device is None:
-        # If several processes were launched, each has its own GPU.
-        own = os.environ.get("LOCAL_RANK")
-        gpu = "cuda" if own is None else f"cuda:{own}"
-        return gpu if torch.cuda.is_available() else "cpu"
+        return "cuda" if torch.cuda.is_available() else "cpu"
     place = checked_device(device)
     return "cpu" if place.type == "cpu" else str(place)
 

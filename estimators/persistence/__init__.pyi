@@ -1,13 +1,13 @@
 from .archive import CONTEXT_MODEL as CONTEXT_MODEL
 from .archive import HEADER as HEADER
 from .archive import REGRESSOR as REGRESSOR
-from .archive import now as now
 from .archive import read_metadata as read_metadata
-from .archive import versions as versions
 from .folders import check_new_folder as check_new_folder
 from .folders import is_bundle as is_bundle
+from .folders import plain as plain
+from .folders import read_fitted as read_fitted
+from .folders import write_fitted as write_fitted
 from .folders import write_folder as write_folder
 from .models import load_model as load_model
 from .models import save_model as save_model
-from .registry import drop_parameters as drop_parameters
 from .registry import savable as savable

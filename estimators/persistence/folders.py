@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import copy
+import json
+import math
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from estimators.persistence.archive import BUNDLE
+import numpy as np
+
+from estimators.persistence.archive import BUNDLE, now, versions
 from estimators.persistence.model_checks import parts_of
+from estimators.persistence.registry import drop_parameters
 
 
 def check_new_folder(path: Any) -> Path:
@@ -48,6 +54,110 @@ def write_folder(path: Any, write: Callable[[Path], Any]) -> None:
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
+
+
+def plain(name: str, value: Any) -> Any:
+    """Return a parameter as JSON holds it, or raise ValueError."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {key: plain(f"{name}[{key!r}]", each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(f"{name}[{place}]", each) for place, each in enumerate(value)]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise ValueError(
+        f"{name}={value!r} cannot be saved as JSON; set it to a plain value before saving"
+    )
+
+
+def write_fitted(
+    path: Any,
+    name: str,
+    estimator: Any,
+    fitted: dict[str, Any],
+    *,
+    write: Callable[[Path], Any],
+    left_out: Collection[str],
+    version: int = 1,
+) -> None:
+    """Write an estimator to a new folder: its parameters and fitted values as JSON, and files.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder.
+    name : str
+        File of the JSON.
+    estimator : estimator
+        Its parameters are saved, except those in ``left_out``.
+    fitted : dict
+        Values for JSON.
+    write : callable
+        Writes the other files into the folder.
+    left_out : collection of str
+        Parameters that belong to a machine or to the fit.
+    version : int, default=1
+        Format of the folder.
+
+    Raises
+    ------
+    FileExistsError, ValueError, OSError
+        If the folder holds files, a value cannot be written as JSON, or the folder cannot be
+        written; nothing is left behind.
+    """
+    params = estimator.get_params(deep=False).items()
+    said = {
+        "format": version,
+        "class": type(estimator).__name__,
+        "date": now(),
+        "versions": versions(),
+        "params": {each: plain(each, value) for each, value in params if each not in left_out},
+        **fitted,
+    }
+    text = json.dumps(said, indent=1, allow_nan=False)
+
+    def write_all(folder: Path) -> None:
+        write(folder)
+        (folder / name).write_text(text, encoding="utf-8")
+
+    write_folder(path, write_all)
+
+
+@contextmanager
+def read_fitted(kind: type, folder: Path, name: str, version: int = 1) -> Iterator[dict[str, Any]]:
+    """Yield the JSON that `write_fitted` wrote, with the parameters of this version.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is damaged, of another class or of another version; also for errors inside the
+        ``with`` block, which reads the values.
+    """
+    path = folder / name
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{folder} has no {name}: no {kind.__name__} was saved there; give a folder that "
+            f"{kind.__name__}.save wrote"
+        )
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        if said["class"] != kind.__name__:
+            raise ValueError(f"it is a {said['class']}, not a {kind.__name__}")
+        if said["format"] != version:
+            raise ValueError(f"this version does not read its format, {said['format']!r}")
+        drop_parameters(kind.__name__, said["params"])
+        yield said
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:  # a damaged file or a wrong parameter can raise many types
+        raise ValueError(f"{path} cannot be used ({type(error).__name__}: {error})") from error
 
 
 _INSIDE = re.compile(r"encoders/\d+", re.ASCII)

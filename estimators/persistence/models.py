@@ -99,7 +99,7 @@ def _is_str(entry: dict[str, Any]) -> bool:
 
 # Settings that name a folder or file to read and write: models from others must not choose them,
 # and a cache may hold pickles.
-_PLACES = ("memory", "cache", "checkpoint")
+_PLACES = ("memory", "cache")
 # This machine decides on the number of processes and threads.
 _WORKERS = ("n_jobs", "n_threads")
 
@@ -242,7 +242,7 @@ def load_model(
     Returns
     -------
     model : estimator
-        As it was saved, except that every ``memory``, ``cache``, ``checkpoint`` and ``n_jobs`` in
+        As it was saved, except that every ``memory``, ``cache`` and ``n_jobs`` in
         it is None: a model from someone else must not choose folders to read and write or the
         number of processes. A ``device`` other than the CPU becomes None too, because it may not
         exist here.

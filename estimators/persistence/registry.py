@@ -91,7 +91,7 @@ def _import(module: str) -> None:
         return
 
 
-_RUN = ("accumulation_steps", "patience")
+_RUN = ("accumulation_steps", "patience", "checkpoint")
 _GONE = {
     "RCMDRegressor": _RUN,
     "CrossEncoderRegressor": _RUN,
@@ -100,9 +100,17 @@ _GONE = {
         *("chunk_length", "language", "vocabulary_size", "max_length", "word_vectors"),
         *("batch_size", "discriminator_learning_rate", "generator_batch_size"),
         *("generator_learning_rate", "validation_fraction", "n_retrieved", "n_ranked"),
-        *("sides", "interaction", "discriminator_seconds"),
+        *(
+            "sides",
+            "interaction",
+            "lexical",
+            "discriminator_seconds",
+            "generator_seconds",
+            "folder",
+        ),
     ),
     "ContextRegressor": ("reference",),
+    "PairTeacher": ("checkpoint",),
     "DuplicateClassifier": (
         *("_domain", "_familiarity", "_training_similarity", "_untrained", "untrained_share_"),
     ),
@@ -122,8 +130,6 @@ for _name in _DROPPED:
 _ADDED = {"DuplicateFinder": {"encoder": None, "compare": None}}
 """Parameters that older files lack, with the value by which a model does what it did then."""
 
-_RENAMED = {"ContextModel": {"folder": "_folder"}}
-"""Parameters of older files that a class still reads as attributes."""
 
 _PARTS: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "DuplicateClassifier": {
@@ -157,9 +163,6 @@ def read_as_today(model: Any) -> None:
             state["_table"].points = vectors
     for name, value in _ADDED.get(type(model).__name__, {}).items():
         state.setdefault(name, value)
-    for name, new in _RENAMED.get(type(model).__name__, {}).items():
-        if name in state:
-            state[new] = state.pop(name)
     for name, (place, moved) in _PARTS.get(type(model).__name__, {}).items():
         found = {new: state.pop(old) for old, new in moved.items() if old in state}
         if found:

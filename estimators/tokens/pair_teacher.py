@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.frozen import FrozenEstimator
 
 from estimators.encoders import as_transformer
 from estimators.inputs import (
     as_texts,
-    check_folder,
     check_integer,
     check_pair_labels,
     check_pairs,
@@ -33,14 +27,9 @@ from estimators.inputs import (
     tags_of_texts,
 )
 from estimators.persistence import savable
-from estimators.training import CrossEncoderRegressor
+from estimators.training import CrossEncoderRegressor, retired
 from film.corpus import near_pairs
-from film.datasets import atomic_writer
 from film.text import normalize_text
-
-FORMAT = 1
-PLACES = ("cache", "checkpoint", "device", "memory", "n_jobs", "verbose")
-"""Parameters that do not affect a teacher's scores."""
 
 
 class FoldScores(NamedTuple):
@@ -52,6 +41,7 @@ class FoldScores(NamedTuple):
 
 
 @savable
+@retired("checkpoint")
 @dataclass(eq=False, repr=False)
 class PairTeacher(BaseEstimator):
     """Score pairs of similar texts with a teacher model, as extra training data.
@@ -89,10 +79,6 @@ class PairTeacher(BaseEstimator):
     corpus : array-like of str, default=None
         Texts whose similar pairs are scored by one teacher fitted on all labelled pairs. Texts in
         labelled pairs are left out, ignoring spelling variants.
-    checkpoint : str or path-like, default=None
-        Folder for the scores of each fold. If `fit` is interrupted, also by Ctrl-C, call it again
-        to resume with the finished folds. An ``estimator`` with such a parameter keeps its training
-        there too.
     random_state : int, RandomState or None, default=None
         Seeds the folds and the draw of pairs; the estimator has its own.
     verbose : int, default=0
@@ -138,7 +124,6 @@ class PairTeacher(BaseEstimator):
     n_pairs: Any = None
     cv: Any = 2
     corpus: Any = None
-    checkpoint: Any = None
     random_state: Any = None
     verbose: int = 0
 
@@ -161,14 +146,12 @@ class PairTeacher(BaseEstimator):
         ------
         TypeError, ValueError
             If a text is missing, labels do not fit, a parameter is wrong, a fold lacks a label,
-            ``corpus`` has fewer than two texts outside labelled pairs, or ``checkpoint`` belongs to
-            other pairs or settings.
+            or ``corpus`` has fewer than two texts outside labelled pairs.
         """
         estimator, embedder = self._checked()
         rows = check_pairs(pairs, encodable=True, fits=True)
         classes, duplicate, targets = encode_labels(check_pair_labels(y, len(rows)))
-        store = None if self.checkpoint is None else Path(self.checkpoint)
-        seed = _seed(self.random_state, store)
+        seed = int(check_seed(self.random_state).randint(2**31 - 1))
         unlabelled = None if self.corpus is None else _unlabelled(self.corpus, rows)
         if unlabelled is None:
             folds = list(splitter_of(self.cv, seed).split(rows, targets))
@@ -180,25 +163,16 @@ class PairTeacher(BaseEstimator):
                     f"cv={self.cv!r} leaves a teacher pairs of one label only; give fewer folds, "
                     "or more pairs"
                 )
-        of_corpus = [] if unlabelled is None else [unlabelled]
-        digest = ""
-        if store is not None:
-            digest = _digest(rows, targets, estimator, embedder, self._settings(), *of_corpus)
         found: list[FoldScores] = []
         with progress_bar(self.verbose, "teacher", len(folds)) as show, finished_fits_only():
             for number, (train, test) in enumerate(folds):
-                kept = None if store is None else _read(store, number, digest, seed)
                 what = f"fold {number + 1} of {len(folds)}"
-                if kept is None:
-                    if show is not None:
-                        show(what, 0)
-                    texts = rows[test].ravel().tolist() if unlabelled is None else unlabelled
-                    near = self._near(embedder, texts, rows[test], number, len(folds), seed)
-                    learned = rows[train], targets[train]
-                    kept = self._scored(estimator, *learned, rows[test], near, number)
-                    if store is not None:
-                        _write(store, number, digest, seed, kept)
-                found.append(kept)
+                if show is not None:
+                    show(what, 0)
+                texts = rows[test].ravel().tolist() if unlabelled is None else unlabelled
+                near = self._near(embedder, texts, rows[test], number, len(folds), seed)
+                learned = rows[train], targets[train]
+                found.append(self._scored(estimator, *learned, rows[test], near))
                 if show is not None:
                     show(what)
         self.out_of_fold_ = None
@@ -236,13 +210,9 @@ class PairTeacher(BaseEstimator):
         if self.n_pairs is not None:
             check_integer("n_pairs", self.n_pairs, 1)
         splitter_of(self.cv, 0)
-        check_folder("checkpoint", self.checkpoint)
         check_verbose(self.verbose)
         check_seed(self.random_state)
         return cloned("estimator", estimator), cloned("embedder", embedder)
-
-    def _settings(self) -> dict[str, Any]:
-        return {name: repr(getattr(self, name)) for name in ("n_neighbors", "n_pairs", "cv")}
 
     def _near(
         self, embedder: Any, texts: list[str], known: np.ndarray, number: int, n_folds: int,
@@ -258,12 +228,10 @@ class PairTeacher(BaseEstimator):
 
     def _scored(
         self, estimator: Any, pairs: np.ndarray, targets: np.ndarray, held: np.ndarray,
-        near: np.ndarray, number: int,
+        near: np.ndarray,
     ) -> FoldScores:  # fmt: skip
         """Fit the teacher of a fold and score pairs that it has not seen."""
         teacher: Any = clone(estimator)
-        if self.checkpoint is not None and teacher.get_params().get("checkpoint", "") is None:
-            teacher.set_params(checkpoint=Path(self.checkpoint) / f"run-{number}")
         with showing_progress(teacher, self.verbose):
             teacher.fit(pairs, targets)
             verdicts = _verdicts(teacher, np.concatenate([held, near]))
@@ -317,76 +285,3 @@ def _verdicts(teacher: Any, pairs: np.ndarray) -> np.ndarray:
     if not np.isfinite(found).all():
         raise ValueError("estimator returns scores that are not finite")
     return found
-
-
-def _seed(random_state: Any, store: Path | None) -> int:
-    """Return the seed of a run; if None is set, that of the run in the folder."""
-    if random_state is None and store is not None:
-        for path in sorted(store.glob("fold-*.json")):
-            return int(json.loads(path.read_text(encoding="utf-8"))["seed"])
-    return int(check_seed(random_state).randint(2**31 - 1))
-
-
-def _digest(rows: np.ndarray, targets: np.ndarray, *what: Any) -> str:
-    digest = hashlib.blake2b(repr(rows.tolist()).encode(), digest_size=16)
-    digest.update(targets.tobytes())
-    for each in what:
-        if hasattr(each, "get_params"):
-            params = each.get_params(deep=True)
-            said = {k: _told(v) for k, v in params.items() if k.split("__")[-1] not in PLACES}
-            parts = (each, *params.values())
-            frozen = [_learned(v.estimator) for v in parts if isinstance(v, FrozenEstimator)]
-            each = type(each).__name__, sorted(said.items()), *frozen
-        digest.update(repr(each).encode())
-    return digest.hexdigest()
-
-
-def _learned(estimator: Any) -> str:
-    """Describe the fitted state of an estimator and its parts, which parameters do not show."""
-    parts = [estimator, *estimator.get_params(deep=True).values()]
-    parts = [part for part in parts if hasattr(part, "get_params")]
-    states: list[dict[str, Any]] = [part.__getstate__() or {} for part in parts]
-    given = [part.get_params(deep=False) for part in parts]
-    learned = [{k: own[k] for k in own if k not in p} for own, p in zip(states, given, strict=True)]
-    return str(joblib.hash(learned))
-
-
-def _told(value: Any) -> str:
-    """Describe a parameter so that every process gives the same description."""
-    if hasattr(value, "get_params"):
-        return type(value).__name__  # its parameters are listed separately
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_told, value))}]"
-    if callable(value) and hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
-    return repr(value)
-
-
-def _read(store: Path, number: int, digest: str, seed: int) -> FoldScores | None:
-    path = store / f"fold-{number}.json"
-    if not path.is_file():
-        return None
-    try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        is_own = (said["format"], said["digest"], said["seed"]) == (FORMAT, digest, seed)
-        pairs = np.empty((len(said["pairs"]), 2), dtype=object)
-        pairs[:] = np.array(said["pairs"], dtype=object).reshape(-1, 2)
-        fold = FoldScores(
-            pairs, np.array(said["scores"], float), np.array(said["of_labelled"], float)
-        )
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"checkpoint: {path} is damaged ({error!r}); delete it") from error
-    if not is_own:
-        raise ValueError(
-            f"checkpoint={str(store)!r} belongs to other pairs, labels or settings; use another "
-            "folder, or delete this one to start again"
-        )
-    return fold
-
-
-def _write(store: Path, number: int, digest: str, seed: int, fold: FoldScores) -> None:
-    store.mkdir(parents=True, exist_ok=True)
-    said = {"format": FORMAT, "digest": digest, "seed": seed}
-    said |= {name: values.tolist() for name, values in fold._asdict().items()}
-    with atomic_writer(store / f"fold-{number}.json", "w") as handle:
-        handle.write(json.dumps(said))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.encoders import TokenEncoder, Tokens, check_device
 from estimators.inputs import check_choice, check_integer, check_pairs, check_real
 from estimators.persistence import savable
 from estimators.tokens.token_regressor import TokenRegressor, check_tokens, vocabulary_table
-from estimators.tokens.token_weights import WEIGHTS, training_weights
+from estimators.tokens.token_weights import training_weights
 from estimators.training import (
     check_eval_set,
     check_rows,
@@ -25,7 +22,6 @@ from estimators.training import (
     check_training_parameters,
     finished,
     load,
-    push_to_hub,
     read_regressor,
     retired,
     set_fitted,
@@ -34,9 +30,6 @@ from estimators.training import (
     write_regressor,
 )
 from film.tokens import METHODS, Ragged, check_solver, ragged_similarities, transport_plan
-
-LEARNED = "learned"
-"""Value of ``weights`` for weights trained with the model."""
 
 
 def check_sources(regressor: Any, scored: Any) -> tuple[np.ndarray, np.ndarray] | None:
@@ -57,26 +50,11 @@ def check_sources(regressor: Any, scored: Any) -> tuple[np.ndarray, np.ndarray] 
                 f"scores, not objective={regressor.objective!r}, epochs={regressor.epochs}; leave "
                 f"{name} out"
             )
-    if teacher is not None:
-        for parameter, device in teacher.get_params(deep=True).items():
-            if parameter.rpartition("__")[2] == "device" and device is not None:
-                _check_device_of_teacher(device)
-    if learns_weights(regressor) and not regressor.epochs:
-        raise ValueError("weights='learned' needs epochs above 0")
     if scored is None:
         return None
     if not isinstance(scored, (tuple, list)) or len(scored) != 2:
         raise TypeError("scored must be a tuple (pairs, probabilities)")
     return check_scored(*scored)
-
-
-def _check_device_of_teacher(device: Any) -> None:
-    import torch
-
-    try:
-        check_device(torch, device)
-    except ValueError as error:
-        raise ValueError(f"teacher: {error}") from error
 
 
 def check_scored(pairs: Any, probabilities: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -100,48 +78,10 @@ def with_scored(
     parts = [labelled] if scored is None else [labelled, scored]
     if regressor.teacher is not None:
         teacher: Any = clone(regressor.teacher)
-        if regressor.checkpoint is not None and getattr(teacher, "checkpoint", "") is None:
-            teacher.set_params(checkpoint=Path(regressor.checkpoint) / "teacher")
         teacher.fit(*labelled)
         parts.append(check_scored(teacher.pairs_, teacher.scores_))
     rows, targets = zip(*parts, strict=True)
     return np.concatenate(rows), np.concatenate(targets)
-
-
-def weighing(
-    regressor: Any, encoder: TokenEncoder, table: np.ndarray | None
-) -> tuple[Callable[[Tokens], np.ndarray] | None, Any]:
-    """Return a function for token weights in training, and the module of learned weights.
-
-    Parameters
-    ----------
-    regressor : RCMDRegressor
-        Validated.
-    encoder : TokenEncoder
-        Loaded.
-    table : ndarray or None
-        Weight of each vocabulary entry, if weights are not learned.
-
-    Returns
-    -------
-    weigh : callable or None
-        As in `estimators.training.train`.
-    masses : TokenMasses or None
-        The weights to learn.
-    """
-    if learns_weights(regressor):
-        from film.networks import TokenMasses
-
-        vocabulary = encoder.loaded().tokenizer.get_vocab()
-        return None, TokenMasses(max(vocabulary.values()) + 1)
-    if table is None:
-        return None, None
-    return partial(training_weights, table, special=regressor.special_tokens), None
-
-
-def learns_weights(regressor: Any) -> bool:
-    """Return whether token weights are trained with the model."""
-    return isinstance(regressor.weights, str) and regressor.weights == LEARNED
 
 
 def check_plan(regressor: Any) -> None:
@@ -162,7 +102,7 @@ def check_plan(regressor: Any) -> None:
 
 
 @savable
-@retired("accumulation_steps", "patience")
+@retired("accumulation_steps", "patience", "checkpoint")
 @dataclass(eq=False, repr=False)
 class RCMDRegressor(TokenRegressor):
     """Predict the similarity of pairs by transport between contextual tokens, with explanations.
@@ -203,22 +143,18 @@ class RCMDRegressor(TokenRegressor):
         Texts encoded at a time in training. Saves memory at the cost of one more encoding;
         gradients stay exact, with other dropout masks. None encodes a whole batch.
     eval_steps : int, default=250
-        Steps between evaluations, and between checkpoints.
-    checkpoint : str or path-like, default=None
-        Folder for the training state. After an interruption `fit` resumes from it and ends with the
-        same weights (exactly so on CPU).
+        Steps between evaluations.
     random_state : int, RandomState or None, default=None
         Seeds the order of rows and dropout.
     special_tokens : bool, default=True
         Whether tokens such as [CLS] and [SEP] are included.
-    weights : {"idf", "words", "learned"} or mapping of str to float, default=None
+    weights : {"idf", "words"}, TokenWeights or mapping of str to float, default=None
         Token masses. None: equal. "idf": more for rare tokens, counted on the texts of `fit`.
-        "words": 0 for tokens without a letter or digit. "learned": positive masses, trained with
-        the model at 20 times its learning rate; tokens that do not occur keep mass 1. A mapping
-        from vocabulary tokens; others have mass 1.
+        "words": 0 for tokens without a letter or digit. A mapping from vocabulary tokens; others
+        have mass 1.
     teacher : PairTeacher, default=None
         For "binary": scores similar pairs of the texts of `fit` as extra training data. It is not
-        saved and not needed to predict. ``checkpoint`` keeps its scores too.
+        saved and not needed to predict.
     max_length, batch_size, device, dtype, cache
         As in `TokenEncoder`. Training uses float32 weights.
     n_jobs : int, default=1
@@ -257,8 +193,6 @@ class RCMDRegressor(TokenRegressor):
 
     Training takes about three encodings of the rows. With an ``eval_set`` the weights with the best
     score are kept. A trained model has one additional linear layer, which starts as the identity.
-    With several processes (``accelerate launch``), each batch is distributed, and the texts of all
-    processes are negatives.
 
     Examples
     --------
@@ -268,8 +202,6 @@ class RCMDRegressor(TokenRegressor):
     >>> model.explain(pairs[:1])[0].top(1)  # doctest: +SKIP
     [('guitar', 'guitar', 0.1...)]
     """
-
-    _kinds_of_weights = (*WEIGHTS, LEARNED)
 
     model: Any = None
     _: KW_ONLY
@@ -282,7 +214,6 @@ class RCMDRegressor(TokenRegressor):
     train_max_length: int = 32
     micro_batch_size: Any = None
     eval_steps: int = 250
-    checkpoint: Any = None
     random_state: Any = None
     special_tokens: bool = True
     weights: Any = None
@@ -323,8 +254,8 @@ class RCMDRegressor(TokenRegressor):
         ------
         TypeError, ValueError
             If a text is missing, y does not fit the rows and ``objective``, or is constant, two
-            texts of a triplet are identical, ``scored`` does not fit, ``checkpoint`` is damaged or
-            belongs to another run, or a parameter is wrong. Raised before training.
+            texts of a triplet are identical, ``scored`` does not fit, or a parameter is wrong.
+            Raised before training.
         FileNotFoundError, ImportError
             If the model or a required package is missing.
         MemoryError
@@ -342,7 +273,7 @@ class RCMDRegressor(TokenRegressor):
         more = check_sources(self, scored)
         encoder = self._encoder_to_train(rows, y) if self.epochs else self._fitted_encoder(rows, y)
         self._check_encoder(encoder)
-        table = None if learns_weights(self) else vocabulary_table(encoder, self.weights, rows)
+        table = vocabulary_table(encoder, self.weights, rows)
         # Set attributes only at the end, so that a failed fit leaves the earlier fit consistent.
         run = None
         if self.epochs:
@@ -350,17 +281,16 @@ class RCMDRegressor(TokenRegressor):
             if targets is not None and self.objective == "binary":
                 given = with_scored(self, (rows, targets), more)
             check_tokens(encoder, given[0], self.special_tokens)
-            weigh, masses = weighing(self, encoder, table)
-
-            def evaluate() -> float:
-                assert held is not None
-                return self._judged(encoder, table if masses is None else masses.table(), *held)
-
+            weigh = None
+            if table is not None:
+                weigh = partial(training_weights, table, special=self.special_tokens)
             run = train(
-                self, encoder.loaded(), *given, weigh=weigh, masses=masses, eval_set=held,
-                evaluate=None if held is None else evaluate,
-            )  # fmt: skip
-            table = table if masses is None else masses.table()
+                self,
+                encoder.loaded(),
+                *given,
+                weigh=weigh,
+                evaluate=None if held is None else lambda: self._judged(encoder, table, *held),
+            )
             encoder.set_transformer(run.transformer).set_params(dtype=self.dtype, cache=self.cache)
         shown, fit_line = units_of(self.objective, (rows, targets), held)
         line = (1.0, 0.0) if shown is None else fit_line(self._scores(encoder, table, shown))
@@ -387,7 +317,7 @@ class RCMDRegressor(TokenRegressor):
 
     @classmethod
     def from_pretrained(cls, name: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted model written by `save` or `push_to_hub`.
+        """Load a fitted model written by `save`.
 
         Parameters
         ----------
@@ -416,7 +346,6 @@ class RCMDRegressor(TokenRegressor):
         return set_fitted(model, fitted, encoder_=encoder, token_weights_=table)
 
     load = classmethod(load)
-    push_to_hub = push_to_hub
 
     @property
     def _title(self) -> str:

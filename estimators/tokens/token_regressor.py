@@ -26,7 +26,6 @@ from estimators.inputs import (
 )
 from estimators.inspection import ChunkAlignment, Explanation, find_chunks, token_side
 from estimators.tokens.token_weights import (
-    WEIGHTS,
     check_weights,
     vocabulary_weights,
     weights_of_tokens,
@@ -159,7 +158,6 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
     """
 
     objective = "regression"
-    _kinds_of_weights: tuple[str, ...] = WEIGHTS
     model: Any
     special_tokens: bool
     weights: Any
@@ -424,7 +422,7 @@ class TokenRegressor(RegressorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if learns_tokens(self.model):
             self._check_left_to_encoder()
-        check_weights(self.weights, self._kinds_of_weights)
+        check_weights(self.weights)
         check_bool("special_tokens", self.special_tokens)
         check_folder("cache", self.cache)
         check_verbose(self.verbose)

@@ -6,7 +6,7 @@ import copy
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -390,19 +390,16 @@ def _name(vocabulary: Mapping[str, int]) -> str:
 WEIGHTS = ("idf", "words")
 
 
-def check_weights(weights: Any, kinds: Sequence[str] = WEIGHTS) -> None:
-    """Raise unless ``weights`` is valid for `vocabulary_weights`.
-
-    ``kinds`` are the names allowed.
-    """
-    if weights is None or (isinstance(weights, str) and weights in kinds):
+def check_weights(weights: Any) -> None:
+    """Raise unless ``weights`` is valid for `vocabulary_weights`."""
+    if weights is None or (isinstance(weights, str) and weights in WEIGHTS):
         return
     if isinstance(weights, TokenWeights):
         weights.check_usable()
         return
     if not isinstance(weights, Mapping):
         raise ValueError(
-            f"weights={weights!r} must be None, {', '.join(map(repr, kinds))}, a fitted "
+            f"weights={weights!r} must be None, {', '.join(map(repr, WEIGHTS))}, a fitted "
             "TokenWeights or a mapping from tokens of the vocabulary to numbers"
         )
     for token, weight in weights.items():

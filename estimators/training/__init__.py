@@ -1,4 +1,4 @@
-"""Training of transformers models: loop, processes, checkpoints and weight averages."""
+"""Training of transformers models: loop, objectives and weight averages."""
 
 import lazy_loader
 

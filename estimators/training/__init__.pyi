@@ -5,11 +5,9 @@ from .objectives import OBJECTIVES as OBJECTIVES
 from .retirement import retired as retired
 from .saving import finished as finished
 from .saving import load as load
-from .saving import push_to_hub as push_to_hub
 from .saving import read_regressor as read_regressor
 from .saving import set_fitted as set_fitted
 from .saving import write_regressor as write_regressor
-from .settings import Checkpoint as Checkpoint
 from .settings import check_training_parameters as check_training_parameters
 from .targets import as_cosines as as_cosines
 from .targets import check_eval_set as check_eval_set

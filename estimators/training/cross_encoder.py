@@ -28,7 +28,6 @@ from estimators.training.retirement import retired
 from estimators.training.saving import (
     finished,
     load,
-    push_to_hub,
     read_regressor,
     set_fitted,
     write_regressor,
@@ -165,7 +164,7 @@ Head = dict[str, np.ndarray]
 
 
 @savable
-@retired("accumulation_steps", "patience")
+@retired("accumulation_steps", "patience", "checkpoint")
 @dataclass(eq=False, repr=False)
 class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     """Predict the similarity of pairs with a transformers model that reads both texts together.
@@ -192,7 +191,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         Rows per batch.
     train_max_length : int, default=128
         Maximum number of tokens of both texts of a pair in training.
-    micro_batch_size, eval_steps, checkpoint, random_state
+    micro_batch_size, eval_steps, random_state
         As in `RCMDRegressor`, with pairs encoded instead of texts.
     max_length : int, default=256
         Maximum number of tokens of both texts of a pair; the longer text is truncated, with one
@@ -257,7 +256,6 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     train_max_length: int = 128
     micro_batch_size: Any = None
     eval_steps: int = 250
-    checkpoint: Any = None
     random_state: Any = None
     max_length: int = 256
     batch_size: int | None = None
@@ -287,7 +285,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         ------
         TypeError, ValueError
             If a text is missing, y does not fit the pairs and ``objective`` or is constant,
-            ``checkpoint`` is damaged or belongs to another run, a parameter is wrong, or the model
+            a parameter is wrong, or the model
             is untrained and has no scoring network. Raised before training.
         FileNotFoundError, ImportError
             If the model or a required package is missing.
@@ -316,7 +314,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
                 return rank_correlation(self._outputs(transformer, head, held[0])[0], held[1])
 
             run = train_pairs(
-                self, transformer, rows, np.asarray(targets), head=head, eval_set=held,
+                self, transformer, rows, np.asarray(targets), head=head,
                 evaluate=None if held is None else evaluate,
             )  # fmt: skip
             encoder.set_transformer(run.transformer).set_params(dtype=self.dtype)
@@ -430,7 +428,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
 
     @classmethod
     def from_pretrained(cls, name: str | os.PathLike[str], **params: Any) -> Self:
-        """Load a fitted model written by `save` or `push_to_hub`; see `RCMDRegressor`."""
+        """Load a fitted model written by `save`; see `RCMDRegressor`."""
         model, fitted = read_regressor(cls, name, params)
         model._check_parameters()
         encoder = model._encoder()
@@ -438,7 +436,6 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         return set_fitted(model, fitted, encoder_=encoder, head_=head or {})
 
     load = classmethod(load)
-    push_to_hub = push_to_hub
 
     def __sklearn_tags__(self) -> Any:
         return tags_of_texts(super().__sklearn_tags__(), needs_y=False)

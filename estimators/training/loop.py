@@ -17,11 +17,10 @@ from estimators.training.objectives import (
     Examples,
     Objective,
     PairScore,
-    Processes,
     chunks_of,
     padded,
 )
-from estimators.training.settings import Checkpoint, Settings, run_of, training_settings
+from estimators.training.settings import Settings, training_settings
 from estimators.training.token_states import TextVectors
 from film.training import cached_backward
 
@@ -39,7 +38,7 @@ class Score(NamedTuple):
 
 
 class Training:
-    """A training run, from its first step or its checkpoint to its last.
+    """A training run.
 
     Parameters
     ----------
@@ -51,13 +50,9 @@ class Training:
         Validated.
     objective : Objective or None
         The loss; None uses the one that the settings name.
-    masses : torch.nn.Module or None
-        Token weights by vocabulary entry that are trained with the model.
     evaluate : callable or None
         Returns the score of the current model, higher is better. `run` ends with the best-scoring
         weights, or with the last ones if None.
-    checkpoint : Checkpoint or None
-        Stores the state every ``eval_steps`` steps.
     verbose : int
         Whether to show progress.
 
@@ -78,46 +73,31 @@ class Training:
         settings: Settings,
         *,
         objective: Objective | None = None,
-        masses: Any = None,
         evaluate: Callable[[], float] | None,
-        checkpoint: Checkpoint | None,
         verbose: int,
     ) -> None:
         import torch
 
         self.transformer: Any = transformer
         self.examples, self.settings = examples, settings
-        self.evaluate, self.checkpoint, self.verbose = evaluate, checkpoint, verbose
-        self.processes = Processes(transformer.device)
+        self.evaluate, self.verbose = evaluate, verbose
         self.steps_per_epoch = -(-len(examples.codes) // settings.batch_size)
         self.total = max(1, round(settings.epochs * self.steps_per_epoch))
         self.objective = OBJECTIVES[settings.objective]() if objective is None else objective
         with torch.random.fork_rng(devices=self._devices):
             self.objective.start(transformer.width, settings, transformer.device)
-        # Trained with the transformer, by the names of its weights in a state.
-        self.masses = None if masses is None else masses.to(transformer.device)
-        own = {"objective": self.objective.module, "masses": self.masses}
-        self.own = {name: module for name, module in own.items() if module is not None}
-        modules = [transformer.module, transformer.head, *self.own.values()]
+        modules = [transformer.module, transformer.head, self.objective.module]
         self.modules = torch.nn.ModuleList([each for each in modules if each is not None])
         self.modules.requires_grad_(True)
         self.parameters = list(self.modules.parameters())
-        self.rates = [settings.learning_rate]
-        groups: list[dict[str, Any]] = [{"params": self.parameters}]
-        if self.masses is not None:
-            # The masses come last among the modules.
-            n_weights = len(list(self.masses.parameters()))
-            groups = [{"params": self.parameters[:-n_weights]}]
-            groups.append({"params": self.parameters[-n_weights:]})
-            self.rates.append(settings.weight_rate or settings.learning_rate)
         # Fused updates take one pass over the weights; float16 needs gradient scaling instead.
         fused = True if transformer.device == "cpu" and settings.dtype != "float16" else None
-        self.optimizer = torch.optim.Adam(groups, lr=settings.learning_rate, fused=fused)
+        self.optimizer = torch.optim.Adam(self.parameters, lr=settings.learning_rate, fused=fused)
         kind = torch.device(transformer.device).type
         self.scaler = torch.amp.GradScaler(kind, enabled=settings.dtype == "float16")
         self.step, self.losses, self.scores = 0, [], []
         self.best: Score | None = None
-        self.best_arrays: dict[str, np.ndarray] | None = None
+        self.best_state: dict[str, Any] | None = None
         self._epoch: tuple[int, np.ndarray] | None = None
 
     def run(self) -> None:
@@ -126,24 +106,21 @@ class Training:
         Raises
         ------
         MemoryError
-            If GPU memory is too small, with a smaller size to try; the checkpoint is kept.
+            If GPU memory is too small, with a smaller size to try.
         ValueError
-            If the loss is not finite, or the checkpoint is damaged or belongs to another run.
+            If the loss is not finite.
         """
         import torch
         from tqdm.auto import tqdm
 
-        self._resume()
-        shows = self.verbose and self.processes.is_main
         try:
             # Do not disturb the caller's random state.
             with (
                 torch.random.fork_rng(devices=self._devices),
                 tqdm(
                     total=self.total,
-                    initial=self.step,
                     desc="train",
-                    disable=not shows,
+                    disable=not self.verbose,
                     leave=bars_stay(),
                 ) as progress,
             ):
@@ -152,7 +129,6 @@ class Training:
                     progress.update()
                     if self.step % self.settings.eval_steps == 0 or self.step == self.total:
                         self._judge()
-                        self._save()
                     shown = {"loss": f"{self.losses[-1]:.4f}"}
                     if self.scores:
                         shown["score"] = f"{self.scores[-1].score:.4f}"
@@ -170,28 +146,17 @@ class Training:
         finally:
             self.modules.requires_grad_(False).eval()
             self.optimizer.zero_grad(set_to_none=True)
-        self._adopt(self.best_arrays or self._arrays())
+        if self.best_state is not None:
+            self.modules.load_state_dict(self.best_state)
+        # Names the model by its new weights.
+        self.transformer.adopt(self.transformer.arrays())
 
     def backward(self, rows: np.ndarray) -> float:
-        """Backpropagate the loss of rows over all processes.
-
-        Parameters
-        ----------
-        rows : ndarray of int, shape (b,)
-            Rows of the examples, the same in all processes.
-
-        Returns
-        -------
-        loss : float
-            Loss of all rows, the same in all processes.
-        """
+        """Backpropagate the loss of some rows of the examples, and return it."""
         import torch
 
-        settings, processes = self.settings, self.processes
-        rows = rows[: len(rows) - len(rows) % processes.size]
-        codes = self._codes(rows)
-        own = codes[processes.rank :: processes.size]
-        texts = own.T.ravel()
+        settings, codes = self.settings, self._codes(rows)
+        texts = codes.T.ravel()
         order = np.argsort(-self.examples.tokens.lengths[texts], kind="stable")
         parts = chunks_of(
             self.examples.tokens.lengths[texts[order]],
@@ -204,11 +169,8 @@ class Training:
             return features[mask]
 
         def loss(flat: list[Any]) -> Any:
-            joined = torch.cat(flat)
-            batch = padded(
-                self.examples, joined, texts, order, settings.special_tokens, self.masses
-            )
-            return self.scaler.scale(self.objective.loss(self._batch(batch, rows, codes)))
+            parts = padded(self.examples, torch.cat(flat), texts, order, settings.special_tokens)
+            return self.scaler.scale(self.objective.loss(self._batch(parts, rows, codes)))
 
         if settings.micro_batch_size is None:
             value = loss([encode(part) for part in parts])
@@ -216,7 +178,7 @@ class Training:
             value = float(value.detach())
         else:
             value = cached_backward(encode, parts, loss)
-        return processes.mean(value / self.scaler.get_scale())
+        return value / self.scaler.get_scale()
 
     def _take_step(self) -> None:
         import torch
@@ -227,12 +189,11 @@ class Training:
         least, extra = divmod(len(self.examples.codes), self.steps_per_epoch)
         start = place * least + min(place, extra)
         rows = self._order(epoch)[start : start + least + (place < extra)]
-        # Seed dropout by the step number, so that a resumed run equals an uninterrupted one.
-        seed = np.random.SeedSequence([settings.seed, self.step, self.processes.rank])
+        seed = np.random.SeedSequence([settings.seed, self.step])
         torch.manual_seed(int(seed.generate_state(1, np.uint64)[0]) >> 1)
         self.modules.train()
-        for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
-            group["lr"] = rate * (1 - self.step / self.total)
+        for group in self.optimizer.param_groups:
+            group["lr"] = settings.learning_rate * (1 - self.step / self.total)
         try:
             value = self.backward(rows)
             if not np.isfinite(value):
@@ -241,17 +202,15 @@ class Training:
                     f"{settings.learning_rate}, or give dtype='float32'"
                 )
             self.scaler.unscale_(self.optimizer)
-            self.processes.average_gradients(self.parameters)
             torch.nn.utils.clip_grad_norm_(self.parameters, LARGEST_GRADIENT)
             self.scaler.step(self.optimizer)
             self.scaler.update()
         except torch.cuda.OutOfMemoryError as error:
             size = settings.micro_batch_size or self._codes(rows).size
-            kept = "" if self.checkpoint is None else "; the last checkpoint is kept"
             raise MemoryError(
                 f"device={self.transformer.device!r} has too little memory for a step of "
                 f"{len(rows)} rows; give micro_batch_size={max(1, size // 2)}, which "
-                f"keeps gradients exact, or a lower train_max_length{kept}"
+                f"keeps gradients exact, or a lower train_max_length"
             ) from error
         self.optimizer.zero_grad(set_to_none=True)
         self.modules.eval()
@@ -276,91 +235,29 @@ class Training:
         return self.objective.chosen(self.examples.codes, rows, self.step // self.steps_per_epoch)
 
     def _batch(self, parts: tuple[Any, Any, Any], rows: np.ndarray, codes: np.ndarray) -> Batch:
-        """Stack the columns of this process's texts, (b, k), column by column."""
-        k = codes.shape[1]
-        b = len(codes) // self.processes.size
+        """Stack the texts of rows column by column."""
+        import torch
+
+        b, k = codes.shape
         x, mask, weights = (
             (None,) * k if part is None else part.view(k, b, *part.shape[1:]) for part in parts
         )
-        y = None if self.examples.y is None else self.examples.y[rows]
-        return Batch(x, mask, weights, codes, y, self.settings, self.processes)
+        y = self.examples.y
+        y = None if y is None else torch.from_numpy(y[rows]).to(self.transformer.device)
+        return Batch(x, mask, weights, codes, y, self.settings)
 
     @property
     def _devices(self) -> list[str]:
         return [] if self.transformer.device == "cpu" else [self.transformer.device]
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        """Copy all trainable weights, with a prefix such as "objective." per module."""
-        found = self.transformer.arrays()
-        for part, module in self.own.items():
-            for name, value in module.state_dict().items():
-                found[f"{part}.{name}"] = value.cpu().numpy().copy()
-        return found
-
-    def _adopt(self, arrays: dict[str, np.ndarray]) -> None:
-        import torch
-
-        own: dict[str, dict[str, Any]] = {part: {} for part in self.own}
-        of_model = {}
-        for name, value in arrays.items():
-            part, _, rest = name.partition(".")
-            if part in own:
-                own[part][rest] = torch.from_numpy(value)
-            else:
-                of_model[name] = value
-        self.transformer.adopt(of_model)
-        for part, module in self.own.items():
-            module.load_state_dict(own[part])
-
     def _judge(self) -> None:
         if self.evaluate is None:
             return
-        found = Score(self.step, self.processes.agree(float(self.evaluate())))
+        found = Score(self.step, float(self.evaluate()))
         self.scores.append(found)
         if self.best is None or found.score > self.best.score:
-            self.best, self.best_arrays = found, self._arrays()
-
-    def _save(self) -> None:
-        if self.checkpoint is None or not self.processes.is_main:
-            return
-        arrays = self._arrays()
-        for number, state in self.optimizer.state_dict()["state"].items():
-            for name, value in state.items():
-                arrays[f"optimizer.{number}.{name}"] = value.cpu().numpy()
-        for name, value in (self.best_arrays or {}).items():
-            arrays[f"best.{name}"] = value
-        scaler = self.scaler.state_dict()
-        said = {"losses": self.losses, "scores": self.scores, "scaler": scaler}
-        self.checkpoint.save(self.step, arrays, said)
-
-    def _resume(self) -> None:
-        found = None if self.checkpoint is None else self.checkpoint.load()
-        if found is None:
-            return
-        import torch
-
-        arrays, said = found
-        parts: dict[str, dict[str, np.ndarray]] = {"optimizer": {}, "best": {}, "now": {}}
-        for name, value in arrays.items():
-            part, _, rest = name.partition(".")
-            if part in ("optimizer", "best"):
-                parts[part][rest] = value
-            else:
-                parts["now"][name] = value
-        self._adopt(parts["now"])
-        state: dict[int, dict[str, Any]] = {}
-        for name, value in parts["optimizer"].items():
-            number, _, rest = name.partition(".")
-            state.setdefault(int(number), {})[rest] = torch.from_numpy(value)
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
-        self.scaler.load_state_dict(said["scaler"])
-        self.losses = said["losses"]
-        self.scores = [Score(*score) for score in said["scores"]]
-        self.step = len(self.losses)
-        # The first of equal scores is the best, as in `_judge`.
-        self.best = max(self.scores, key=lambda score: score.score, default=None)
-        self.best_arrays = parts["best"] or None
+            self.best = found
+            self.best_state = {n: v.clone() for n, v in self.modules.state_dict().items()}
 
 
 def train(
@@ -370,10 +267,8 @@ def train(
     targets: np.ndarray | None,
     *,
     weigh: Callable[[Tokens], np.ndarray] | None,
-    eval_set: tuple[np.ndarray, np.ndarray | None] | None,
     evaluate: Callable[[], float] | None,
     with_head: bool = True,
-    masses: Any = None,
 ) -> Training:
     """Train a model in place.
 
@@ -387,13 +282,8 @@ def train(
         Validated. Targets are scores, or 0 and 1; None for a contrastive loss.
     weigh : callable or None
         Returns the weight of each token of the texts; None means equal weights.
-    eval_set : tuple of (rows, targets) or None
-        Data of ``evaluate``; the checkpoint stores its digest.
     with_head : bool, default=True
         Whether to append a linear layer to the model.
-    masses : torch.nn.Module or None
-        As in `Training`; excludes ``weigh``.
-        As in `Training`; without ``weigh``.
 
     Returns
     -------
@@ -408,15 +298,7 @@ def train(
     examples = Examples(
         tokens, codes.reshape(rows.shape), targets, None if weigh is None else weigh(tokens)
     )
-    return run_examples(
-        estimator,
-        transformer,
-        examples,
-        rows=(rows, targets),
-        eval_set=eval_set,
-        evaluate=evaluate,
-        masses=masses,
-    )
+    return run_examples(estimator, transformer, examples, evaluate=evaluate)
 
 
 def train_pairs(
@@ -426,14 +308,13 @@ def train_pairs(
     targets: np.ndarray,
     *,
     head: dict[str, np.ndarray] | None,
-    eval_set: tuple[np.ndarray, np.ndarray | None] | None,
     evaluate: Callable[[Any], float] | None,
 ) -> Training:
     """Train a cross-encoder in place.
 
     Parameters
     ----------
-    estimator, transformer, rows, eval_set
+    estimator, transformer, rows
         As in `train`, with two columns.
     targets : ndarray of float64, shape (n,)
         Scores, learned in standard deviations from their mean, or 0 and 1.
@@ -460,8 +341,6 @@ def train_pairs(
         estimator,
         transformer,
         Examples(tokens, codes, y, None),
-        rows=(rows, targets),
-        eval_set=eval_set,
         evaluate=None if evaluate is None else lambda: evaluate(objective.module),
         objective=objective,
     )
@@ -472,31 +351,17 @@ def run_examples(
     transformer: Transformer | TextVectors,
     examples: Examples,
     *,
-    rows: tuple[np.ndarray, Any],
-    eval_set: tuple[np.ndarray, Any] | None,
     evaluate: Callable[[], float] | None,
     objective: Objective | None = None,
-    masses: Any = None,
     settings: Settings | None = None,
 ) -> Training:
-    """Train on examples made from rows; the checkpoint stores the digest of the rows.
-
-    ``settings`` default to those of the estimator.
-    """
-    if settings is None:
-        settings = training_settings(estimator, masses is not None)
-    checkpoint = None
-    if estimator.checkpoint is not None:
-        run = run_of(transformer.file_digest, settings, rows=rows, eval_set=eval_set)
-        checkpoint = Checkpoint(estimator.checkpoint, run)
+    """Train on examples; ``settings`` default to those of the estimator."""
     training = Training(
         transformer,
         examples,
-        settings,
+        settings or training_settings(estimator),
         objective=objective,
-        masses=masses,
         evaluate=evaluate,
-        checkpoint=checkpoint,
         verbose=estimator.verbose,
     )
     training.run()

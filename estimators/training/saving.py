@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from estimators.encoders import find_model, write_folder
-from estimators.persistence import REGRESSOR, drop_parameters, now, versions
+from estimators.encoders import find_model
+from estimators.persistence import REGRESSOR, read_fitted, write_fitted
 from estimators.training.targets import labels_in_order
 
-FORMAT = 1
 Model = TypeVar("Model")
-LEFT_OUT = {"model", "cache", "checkpoint", "device", "weights", "random_state", "teacher"}
+LEFT_OUT = {"model", "cache", "device", "weights", "random_state", "teacher"}
 """Parameters that are not saved: they belong to a machine or to the fit."""
 
 
@@ -40,13 +36,7 @@ def write_regressor(path: Any, regressor: Any, more: Callable[[Path], Any] | Non
         vocabulary = transformer.tokenizer.get_vocab().items()
         weights = {token: float(table[entry]) for token, entry in sorted(vocabulary)}
     classes = getattr(regressor, "classes_", None)
-    params = regressor.get_params(deep=False)
-    said = {
-        "format": FORMAT,
-        "class": type(regressor).__name__,
-        "date": now(),
-        "versions": versions(),
-        "params": {n: plain(n, value) for n, value in params.items() if n not in LEFT_OUT},
+    fitted = {
         "slope": regressor.slope_,
         "intercept": regressor.intercept_,
         "classes": None if classes is None else np.asarray(classes).tolist(),
@@ -54,47 +44,19 @@ def write_regressor(path: Any, regressor: Any, more: Callable[[Path], Any] | Non
         "loss_curve": regressor.loss_curve_,
         "scores": [list(score) for score in regressor.scores_],
     }
-    text = json.dumps(said, indent=1, allow_nan=False)
 
     def write(folder: Path) -> None:
         transformer.save(folder)
-        (folder / REGRESSOR).write_text(text, encoding="utf-8")
         if more is not None:
             more(folder)
 
-    write_folder(path, write)
+    write_fitted(path, REGRESSOR, regressor, fitted, write=write, left_out=LEFT_OUT)
 
 
 def read_regressor(kind: type, name: Any, params: dict[str, Any]) -> tuple[Any, Fitted]:
-    """Return an unfitted regressor and the fitted attributes that `write_regressor` saved.
-
-    ``name`` is a local folder or a repository on the Hugging Face hub; ``params`` override saved
-    parameters.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If nothing was saved there, it is damaged or has another class or version, or a parameter
-        does not exist.
-    """
+    """Return an unfitted regressor and the fitted attributes that `write_regressor` saved."""
     folder = find_model(name)
-    path = folder / REGRESSOR
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{folder} has no {REGRESSOR}: it is not a saved regressor; for a plain transformers "
-            f"model give {kind.__name__}(model=...)"
-        )
-    try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        version = said["format"]
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{path} is damaged ({error!r}); fetch or save it again") from error
-    if version != FORMAT:
-        raise ValueError(f"{path} has format {version!r}, which this version does not read")
-    try:
-        if said["class"] != kind.__name__:
-            raise ValueError(f"it is a {said['class']}, not a {kind.__name__}")
-        drop_parameters(kind.__name__, said["params"])
+    with read_fitted(kind, folder, REGRESSOR) as said:
         given = {**said["params"], "model": folder}
         if said["token_weights"] is not None:
             given["weights"] = said["token_weights"]
@@ -105,59 +67,6 @@ def read_regressor(kind: type, name: Any, params: dict[str, Any]) -> tuple[Any, 
             list(said["loss_curve"]),
             [tuple(score) for score in said["scores"]],
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} cannot be used: {error}") from error
-
-
-def plain(name: str, value: Any) -> Any:
-    """Return a parameter as JSON holds it, or raise ValueError."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if isinstance(value, Mapping):
-        return {key: plain(f"{name}[{key!r}]", each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(f"{name}[{place}]", each) for place, each in enumerate(value)]
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    raise ValueError(
-        f"{name}={value!r} cannot be saved as JSON; set it to a plain value before saving"
-    )
-
-
-def upload(repo_id: str, folder: Path, *, private: bool | None, token: Any) -> str:
-    """Upload a folder to the Hugging Face hub and return its URL."""
-    from huggingface_hub import HfApi
-
-    api = HfApi(token=token)
-    name = api.create_repo(repo_id, private=private, exist_ok=True).repo_id
-    return str(api.upload_folder(repo_id=name, folder_path=folder).commit_url)
-
-
-def push_to_hub(self: Any, repo_id: str, *, private: bool | None = None, token: Any = None) -> str:
-    """Save the fitted model to a repository on the Hugging Face hub.
-
-    Parameters
-    ----------
-    repo_id : str
-        "user/name"; created if it does not exist.
-    private : bool, default=None
-        Whether a new repository is private; None uses the account's default.
-    token : str, default=None
-        Access token; None uses the one of the hub login.
-
-    Returns
-    -------
-    address : str
-        URL of the commit.
-    """
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch, "model")
-        self.save(folder)
-        return upload(repo_id, folder, private=private, token=token)
 
 
 def load(cls: Any, path: str | os.PathLike[str], **params: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -38,13 +37,6 @@ class TokenStates:
         self.starts = np.arange(len(lengths) + 1)
         self.is_special = np.zeros(len(lengths), dtype=bool)
 
-    @property
-    def digest(self) -> np.ndarray:
-        """Hash of all vectors, 16 bytes."""
-        digest = hashlib.blake2b(self.n_tokens.astype("<i8").tobytes(), digest_size=16)
-        digest.update(np.ascontiguousarray(self.values).data)
-        return np.frombuffer(digest.digest(), dtype=np.uint8)
-
     def padded(self, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the matrices of texts, padded with zeros, and their masks."""
         lengths = self.n_tokens[texts]
@@ -66,18 +58,15 @@ class TextVectors:
         Width w of a vector.
     device : str
         Device of the network.
-    name : str
-        Description of the network, for checkpoints.
     dtype : {"float32", "float16", "bfloat16"}
         Precision of its products; weights stay in float32.
     """
 
     head: Any = None
 
-    def __init__(self, network: Any, width: int, device: str, name: str, dtype: str) -> None:
+    def __init__(self, network: Any, width: int, device: str, dtype: str) -> None:
         self.module, self.width = network.to(device), width
         self.device, self.dtype = device, dtype
-        self.file_digest = hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
 
     def forward(self, tokens: TokenStates, batch: np.ndarray) -> tuple[Any, Any]:
         """Return vectors of texts, (b, 1, w), and a mask of ones, (b, 1)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from estimators.encoders import TokenEncoder, check_device, write_folder
+from estimators.encoders import TokenEncoder, check_device
 from estimators.inputs import (
     check_bool,
     check_choice,
@@ -24,11 +23,11 @@ from estimators.inputs import (
     nothing_mined,
     tags_of_texts,
 )
-from estimators.persistence import REGRESSOR, drop_parameters, now, savable, versions
+from estimators.persistence import REGRESSOR, plain, read_fitted, savable, write_fitted
 from estimators.training.loop import run_examples
 from estimators.training.objectives import Examples, NPairs, Objective, TripletOrder
 from estimators.training.retirement import retired
-from estimators.training.saving import check_local_folder, plain
+from estimators.training.saving import check_local_folder
 from estimators.training.settings import check_training_parameters, training_settings
 from estimators.training.token_states import (
     Texts,
@@ -165,107 +164,18 @@ def make_network(model: Any, token_width: int, seed: int) -> TextVectors:
             residual=model.residual,
         )
     network.requires_grad_(False).eval()
-    shape = [token_width, *model.channels, model.width, model.axes, model.readout]
-    return TextVectors(
-        network,
-        model.width,
-        check_device(torch, model.device),
-        name=json.dumps([*shape, bool(model.residual), model.length]),
-        dtype=model.dtype or "float32",
-    )
+    device = check_device(torch, model.device)
+    return TextVectors(network, model.width, device, model.dtype or "float32")
 
 
-FORMAT = 1
 WEIGHTS = "triplet_network.safetensors"
-LEFT_OUT = {"checkpoint", "device", "random_state", "encoder"}
+LEFT_OUT = {"device", "random_state", "encoder"}
 """Parameters that are not saved with the others."""
 OF_ENCODER = ("model", "max_length", "batch_size", "dtype")
 
 
-def write_network(path: Any, model: Any) -> None:
-    """Write a fitted `TripletNetwork` to a new folder, atomically."""
-    from safetensors.numpy import save_file
-
-    encoder, params = model.encoder_, model.get_params(deep=False)
-    known = None
-    if encoder is not None:
-        own = {name: plain(name, getattr(encoder, name)) for name in OF_ENCODER}
-        known = {"params": own, "digest": encoder.model_digest_}
-    said = {
-        "format": FORMAT,
-        "class": type(model).__name__,
-        "date": now(),
-        "versions": versions(),
-        "params": {n: plain(n, value) for n, value in params.items() if n not in LEFT_OUT},
-        "encoder": known,
-        "token_width": model.token_width_,
-        "n_triplets": model.n_triplets_,
-        "loss_curve": model.loss_curve_,
-        "scores": [list(score) for score in model.scores_],
-    }
-    text = json.dumps(said, indent=1, allow_nan=False)
-
-    def write(folder: Path) -> None:
-        save_file(model.weights_, folder / WEIGHTS)
-        (folder / REGRESSOR).write_text(text, encoding="utf-8")
-
-    write_folder(path, write)
-
-
-def read_network(kind: type, path: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return an unfitted `TripletNetwork` and the fitted attributes that `write_network` saved.
-
-    ``params`` override saved parameters.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If nothing was saved there, it is damaged or has another class or version, a parameter does
-        not exist, or the frozen model is missing or differs from that of the fit.
-    """
-    from safetensors.numpy import load_file
-
-    check_local_folder(path)
-    folder = Path(path).expanduser()
-    if not (folder / REGRESSOR).is_file():
-        raise FileNotFoundError(f"{folder} has no {REGRESSOR}: it is not a saved {kind.__name__}")
-    try:
-        said = json.loads((folder / REGRESSOR).read_text(encoding="utf-8"))
-        if said["class"] != kind.__name__:
-            raise ValueError(f"it is a {said['class']}, not a {kind.__name__}")
-        if said["format"] != FORMAT:
-            raise ValueError(f"format {said['format']!r} is not supported by this version")
-        drop_parameters(kind.__name__, said["params"])
-        known = said["encoder"]
-        kept = said["params"] | {"channels": tuple(said["params"]["channels"])}
-        if known is not None:
-            kept["encoder"] = TokenEncoder(**known["params"])
-        model = kind(**kept | params)
-        learned = {
-            "weights_": load_file(folder / WEIGHTS),
-            "token_width_": int(said["token_width"]),
-            "n_triplets_": int(said["n_triplets"]),
-            "loss_curve_": list(said["loss_curve"]),
-            "scores_": [tuple(score) for score in said["scores"]],
-        }
-        digest = None if known is None else str(known["digest"])
-    except MemoryError:
-        raise
-    except Exception as error:  # a damaged file or a wrong parameter can raise many types
-        raise ValueError(f"{folder} cannot be used ({type(error).__name__}: {error})") from error
-    encoder = None
-    if digest is not None:
-        encoder = fitted_encoder(model.encoder, model.length)
-        if encoder.model_digest_ != digest:
-            raise ValueError(
-                f"the files of model={encoder.model!r} are not those that the network in {folder} "
-                "was trained on; give encoder=TokenEncoder(...) with those files, or fit again"
-            )
-    return model, learned | {"encoder_": encoder}
-
-
 @savable
-@retired("accumulation_steps", "patience", "states", "temperature")
+@retired("accumulation_steps", "patience", "checkpoint", "states", "temperature")
 @dataclass(eq=False, repr=False)
 class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn text vectors by convolutions over frozen token vectors: FILM-BERT.
@@ -312,7 +222,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Initial learning rate; it falls linearly to 0.
     train_batch_size : int, default=32
         Triplets per batch.
-    micro_batch_size, eval_steps, checkpoint, random_state
+    micro_batch_size, eval_steps, random_state
         As in `RCMDRegressor`; the score is the fraction of triplets in the right order.
     device : str, default=None
         Torch device of the network; None uses "cuda" if torch finds a GPU, else "cpu". The frozen
@@ -396,7 +306,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     train_batch_size: int = 32
     micro_batch_size: Any = None
     eval_steps: int = 250
-    checkpoint: Any = None
     random_state: Any = None
     device: Any = None
     dtype: Any = None
@@ -424,7 +333,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         ------
         TypeError, ValueError
             If a text is missing, a triplet is out of range or repeats a text, no triplet can be
-            mined, ``checkpoint`` is damaged or belongs to another run, or a parameter is wrong.
+            mined, or a parameter is wrong.
         FileNotFoundError, ImportError
             If the model or a required package is missing.
         MemoryError
@@ -455,8 +364,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             self,
             network,
             examples,
-            rows=(examples.codes, examples.tokens.digest),
-            eval_set=None if judged is None else (judged.codes, judged.tokens.digest),
             evaluate=None if judged is None else lambda: order_of(network, judged),
             objective=objective_of(self.objective, examples),
             settings=settings,
@@ -531,7 +438,27 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             If ``path`` exists and is not an empty folder, or it cannot be written.
         """
         check_is_fitted(self, "weights_")
-        write_network(path, self)
+        from safetensors.numpy import save_file
+
+        encoder, known = self.encoder_, None
+        if encoder is not None:
+            own = {name: plain(name, getattr(encoder, name)) for name in OF_ENCODER}
+            known = {"params": own, "digest": encoder.model_digest_}
+        fitted = {
+            "encoder": known,
+            "token_width": self.token_width_,
+            "n_triplets": self.n_triplets_,
+            "loss_curve": self.loss_curve_,
+            "scores": [list(score) for score in self.scores_],
+        }
+        write_fitted(
+            path,
+            REGRESSOR,
+            self,
+            fitted,
+            write=lambda folder: save_file(self.weights_, folder / WEIGHTS),
+            left_out=LEFT_OUT,
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **params: Any) -> Self:
@@ -555,10 +482,32 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             If nothing was saved there, it is damaged, or the frozen model is missing or has
             changed since the fit.
         """
-        model, learned = read_network(cls, path, params)
-        check_network_parameters(model)
-        vars(model).update(learned)
-        model._loaded()
+        from safetensors.numpy import load_file
+
+        check_local_folder(path)
+        folder = Path(path).expanduser()
+        with read_fitted(cls, folder, REGRESSOR) as said:
+            kept, known = said["params"], said["encoder"]
+            kept["channels"] = tuple(kept["channels"])
+            if known is not None:
+                kept["encoder"] = TokenEncoder(**known["params"])
+            model = cls(**kept | params)
+            check_network_parameters(model)
+            model.weights_ = load_file(folder / WEIGHTS)
+            model.token_width_ = int(said["token_width"])
+            model.n_triplets_ = int(said["n_triplets"])
+            model.loss_curve_ = list(said["loss_curve"])
+            model.scores_ = [tuple(score) for score in said["scores"]]
+            model._loaded()
+        model.encoder_ = None
+        if known is not None:
+            model.encoder_ = fitted_encoder(model.encoder, model.length)
+            if model.encoder_.model_digest_ != str(known["digest"]):
+                raise ValueError(
+                    f"the files of model={model.encoder.model!r} are not those that the network in "
+                    f"{folder} was trained on; give encoder=TokenEncoder(...) with those files, or "
+                    "fit again"
+                )
         return model
 
     @property

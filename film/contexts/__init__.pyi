@@ -6,6 +6,7 @@ from .context_sets import select_contexts as select_contexts
 from .context_sets import word_sets as word_sets
 from .discriminator import Discriminator as Discriminator
 from .discriminator import Interaction as Interaction
+from .discriminator import Likeness as Likeness
 from .discriminator import fit_loss as fit_loss
 from .discriminator import fit_weights as fit_weights
 from .generators import CENTRE as CENTRE
@@ -26,9 +27,7 @@ from .scoring import context_shares as context_shares
 from .scoring import whiten_scores as whiten_scores
 from .sentence_corpus import SentenceCorpus as SentenceCorpus
 from .sentence_corpus import make_corpus as make_corpus
-from .sentence_corpus import read_corpus as read_corpus
 from .sentence_corpus import read_documents as read_documents
-from .sentence_corpus import write_corpus as write_corpus
 from .sentence_vectors import N_RUNS as N_RUNS
 from .sentence_vectors import run_vectors as run_vectors
 from .sentence_vectors import run_weights as run_weights

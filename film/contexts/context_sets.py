@@ -34,15 +34,13 @@ def word_sets(texts: Sequence[str]) -> list[frozenset[str]]:
     return [frozenset(normalize_text(text).split()) for text in texts]
 
 
-def own_places(rows: ArrayLike, sides: int = 1) -> NDArray[np.int64]:
+def own_places(rows: ArrayLike) -> NDArray[np.int64]:
     """Return the centres of all contexts that contain given sentences, as centre or on a side.
 
     Parameters
     ----------
     rows : array-like of int
         Rows of the sentences, such as `SentenceCorpus.rows_of` returns for a text.
-    sides : int, default=1
-        Sentences on each side of a context.
 
     Returns
     -------
@@ -54,7 +52,7 @@ def own_places(rows: ArrayLike, sides: int = 1) -> NDArray[np.int64]:
     >>> own_places([7, 8]).tolist()
     [6, 7, 8, 9]
     """
-    places = np.asarray(rows, dtype=np.int64).reshape(-1, 1) + np.arange(-sides, sides + 1)
+    places = np.asarray(rows, dtype=np.int64).reshape(-1, 1) + np.arange(-1, 2)
     return np.unique(places)
 
 
@@ -126,7 +124,6 @@ def diverse_contexts(
     corpus: SentenceCorpus,
     size: int,
     *,
-    sides: int = 1,
     max_jaccard: float = 0.5,
     one_per_chunk: bool = True,
     random_state: int | np.random.Generator | None = 0,
@@ -141,8 +138,6 @@ def diverse_contexts(
         Corpus of the contexts.
     size : int
         Contexts, at least 1.
-    sides : int, default=1
-        Sentences on each side.
     max_jaccard, one_per_chunk
         As in `select_contexts`.
     random_state : int, Generator or None, default=0
@@ -166,7 +161,7 @@ def diverse_contexts(
     >>> diverse_contexts(make_corpus([tale], chunk_length=1), 3).tolist()
     [1, 2, 3]
     """
-    rows = np.random.default_rng(random_state).permutation(corpus.centres(sides))
+    rows = np.random.default_rng(random_state).permutation(corpus.centres())
     tried = 4 * size
     while True:
         first = rows[:tried]
@@ -180,7 +175,7 @@ def diverse_contexts(
         tried *= 4
     raise ValueError(
         f"size must be at most {len(chosen)} for this corpus, got {size}: it has "
-        f"{corpus.n_sentences} sentences, {len(rows)} of them with {sides} on each side in their "
+        f"{corpus.n_sentences} sentences, {len(rows)} of them with one on each side in their "
         f"document, and {corpus.n_chunks} chunks; give more documents, or smaller chunks"
     )
 

@@ -30,11 +30,6 @@ class Interaction(torch.nn.Module):
         With or without the first term.
     width : int, default=300
         Rows of A, B and C. Not used by ``"concatenation"``.
-    n_alike : int, default=0
-        Number of entries w at the end of states in which neighbouring sentences should be similar:
-        they add ``g <w_i, w_<i + w_>i>`` to the logit, with one learned number g ≥ 0. g starts at
-        `GAIN` and d at -`GAIN`. The maps A, B and C use the other entries; without other entries,
-        only g and d are learned. ``"concatenation"`` adds no such product and maps all entries.
 
     Examples
     --------
@@ -52,23 +47,13 @@ class Interaction(torch.nn.Module):
         n_states: int,
         kind: InteractionKind = "bilinear",
         width: int = 300,
-        n_alike: int = 0,
     ) -> None:
         super().__init__()
-        is_bilinear = kind == "bilinear"
-        rank = width if is_bilinear else 0
-        self.n_alike = n_alike if is_bilinear else 0
-        n_mapped = n_states - self.n_alike
         # The last row of each is its linear term.
-        maps: Any = (
-            torch.nn.Linear(n_mapped, rank + 1, bias=False) if n_mapped else None for _ in range(3)
-        )
+        n_rows = 1 + (width if kind == "bilinear" else 0)
+        maps = (torch.nn.Linear(n_states, n_rows, bias=False) for _ in range(3))
         self.centres, self.lefts, self.rights = maps
         self.bias = torch.nn.Parameter(torch.zeros(()))
-        if self.n_alike:
-            self.root_gain = torch.nn.Parameter(torch.tensor(GAIN**0.5))
-            # Sentences without a word in common do not fit.
-            torch.nn.init.constant_(self.bias, -GAIN)
 
     def centre(self, states: Any) -> Any:
         """Vectors of centre sentences, (b, q), from states (b, n_states)."""
@@ -84,15 +69,51 @@ class Interaction(torch.nn.Module):
 
     def _vectors(self, part: Any, states: Any, constant: Any, *, first: bool) -> Any:
         """Return columns whose product has all products, both linear terms and the bias."""
-        n_mapped = states.shape[1] - self.n_alike
-        alike = states[:, n_mapped:]
-        if self.n_alike:
-            alike = self.root_gain * alike
-        projected = part(states[:, :n_mapped]) if n_mapped else torch.zeros_like(states[:, :1])
+        projected = part(states)
         vectors, linear = projected[:, :-1], projected[:, -1:]
         ones = torch.ones_like(linear)
         ends = [linear, ones * constant] if first else [ones, linear + constant]
-        return torch.cat([vectors, alike, *ends], dim=1)
+        return torch.cat([vectors, *ends], dim=1)
+
+
+class Likeness(torch.nn.Module):
+    """Logit that a sentence fits between two others, by how similar it is to them.
+
+    With fixed vectors v of the three sentences, such as those of `spelling_states`, it is
+    ``g <v_i, v_<i + v_>i> + d``. Only the numbers g ≥ 0 and d are learned. It is one product, as
+    in `Interaction`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from film.contexts import Likeness
+    >>> head, states = Likeness(), torch.eye(3)
+    >>> contexts = head.left(states[:1]) + head.right(states[1:2])
+    >>> (head.centre(states) @ contexts.T).detach().flatten().round()
+    tensor([ 0.,  0., -5.])
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root_gain = torch.nn.Parameter(torch.tensor(GAIN**0.5))
+        # Sentences without a word in common do not fit.
+        self.bias = torch.nn.Parameter(torch.tensor(-GAIN))
+
+    def centre(self, states: Any) -> Any:
+        """Vectors of centre sentences, (b, q), from fixed vectors (b, n)."""
+        return self._vectors(states, 1.0, self.bias)
+
+    def left(self, states: Any) -> Any:
+        """Vectors of left sentences."""
+        return self._vectors(states, 0.0, 1.0)
+
+    def right(self, states: Any) -> Any:
+        """Vectors of right sentences."""
+        return self._vectors(states, 0.0, 0.0)
+
+    def _vectors(self, states: Any, *ends: Any) -> Any:
+        ones = torch.ones_like(states[:, :1])
+        return torch.cat([self.root_gain * states, *(ones * end for end in ends)], dim=1)
 
 
 class Discriminator(torch.nn.Module):
@@ -115,10 +136,6 @@ class Discriminator(torch.nn.Module):
     vectors : array-like of float, shape (n_tokens, e), default=None
         Initial vectors of tokens, such as word vectors learned on the corpus; training changes
         them. None: random vectors of width e = ``hidden``.
-    n_alike : int, default=0
-        Number of entries that the caller appends to `states`, such as `spelling_states`, and that
-        `Interaction` compares as they are. They represent the words themselves, which a BiLSTM
-        trained on little text forgets. 0: only the BiLSTM's states, as in the paper.
     dropout : float, default=0.1
         Share of the entries of token vectors and of end states dropped in training.
 
@@ -148,7 +165,6 @@ class Discriminator(torch.nn.Module):
         interaction: InteractionKind = "bilinear",
         width: int = 300,
         vectors: Any = None,
-        n_alike: int = 0,
         dropout: float = 0.1,
     ) -> None:
         super().__init__()
@@ -159,7 +175,7 @@ class Discriminator(torch.nn.Module):
         self.lstm = torch.nn.LSTM(
             self.embedding.embedding_dim, hidden, bidirectional=True, batch_first=True
         )
-        self.interaction = Interaction(2 * hidden + n_alike, interaction, width, n_alike)
+        self.interaction = Interaction(2 * hidden, interaction, width)
         self.dropout = torch.nn.Dropout(dropout)
 
     def states(self, ids: Any, lengths: Any) -> Any:

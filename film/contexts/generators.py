@@ -8,12 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch.nn.functional import cross_entropy, embedding, linear, scaled_dot_product_attention
+from torch.nn.functional import cross_entropy, embedding, linear
 
 from film.contexts.vocabulary import END
-
-GROUP = 500
-"""Rare tokens per group."""
 
 
 class Size(NamedTuple):
@@ -71,184 +68,22 @@ def size_of(size: str | Size) -> Size:
     return found
 
 
-def attend(queries: Any, memory: Any, heads: int, mask: Any) -> Any:
-    """Attention of queries (b, M, width) to keys and values (b, L, 2 width); mask None: causal."""
-    parts = queries, *memory.chunk(2, dim=2)
-    split = [x.unflatten(2, (heads, -1)).transpose(1, 2) for x in parts]
-    seen = None if mask is None else mask[:, None, None]
-    found = scaled_dot_product_attention(*split, attn_mask=seen, is_causal=mask is None)
-    return found.transpose(1, 2).flatten(2)
-
-
-class SelfAttention(torch.nn.Module):
-    """Attention within sequences, after a normalisation and with a residual connection."""
-
-    def __init__(self, size: Size, dropout: float) -> None:
-        super().__init__()
-        self.heads = size.heads
-        self.norm = torch.nn.LayerNorm(size.width)
-        self.projection = torch.nn.Linear(size.width, 3 * size.width)
-        self.output = torch.nn.Linear(size.width, size.width)
-        self.dropout = torch.nn.Dropout(dropout)
-
-    def forward(self, x: Any, mask: Any) -> Any:
-        """From states (b, L, width) to states; a mask of None is causal."""
-        queries, memory = self.projection(self.norm(x)).tensor_split([x.shape[2]], dim=2)
-        return x + self.dropout(self.output(attend(queries, memory, self.heads, mask)))
-
-
-def feed_forward(size: Size, dropout: float) -> torch.nn.Sequential:
-    """Two layers after a normalisation."""
-    return torch.nn.Sequential(
-        torch.nn.LayerNorm(size.width),
-        torch.nn.Linear(size.width, size.inner),
-        torch.nn.ReLU(),
-        torch.nn.Dropout(dropout),
-        torch.nn.Linear(size.inner, size.width),
-        torch.nn.Dropout(dropout),
-    )
-
-
-class EncoderLayer(torch.nn.Module):
-    """Self-attention and a feed-forward part, each normalised first."""
-
-    def __init__(self, size: Size, dropout: float) -> None:
-        super().__init__()
-        self.attention = SelfAttention(size, dropout)
-        self.feed = feed_forward(size, dropout)
-
-    def forward(self, x: Any, mask: Any) -> Any:
-        """From states of tokens, (b, L, width), to states."""
-        x = self.attention(x, mask)
-        return x + self.feed(x)
-
-
-class DecoderLayer(torch.nn.Module):
-    """Causal self-attention, attention to a memory and a feed-forward part."""
-
-    def __init__(self, size: Size, dropout: float) -> None:
-        super().__init__()
-        self.attention = SelfAttention(size, dropout)
-        self.norm = torch.nn.LayerNorm(size.width)
-        self.query = torch.nn.Linear(size.width, size.width)
-        self.output = torch.nn.Linear(size.width, size.width)
-        self.dropout = torch.nn.Dropout(dropout)
-        self.feed = feed_forward(size, dropout)
-
-    def forward(self, x: Any, memory: Any, mask: Any) -> Any:
-        """From states (b, L, width), keys and values (b, M, 2 width) and their mask to states."""
-        x = self.attention(x, None)
-        found = attend(self.query(self.norm(x)), memory, self.attention.heads, mask)
-        x = x + self.dropout(self.output(found))
-        return x + self.feed(x)
-
-
-class TiedEmbedding(torch.nn.Module):
-    """Vectors of tokens that are both input and output: they also score the next token.
-
-    With ``n_frequent``, the probability of a token has two steps, as in the adaptive softmax
-    (Grave et al., 2017): first a frequent token or a group of rare tokens, then a token of the
-    group. Tokens with the highest ``counts`` are frequent, and each group holds rare tokens of
-    similar frequency. The distribution is as exact as with one step, and needs a fraction of the
-    products.
-
-    Parameters
-    ----------
-    n_tokens : int
-        Entries V.
-    width : int
-        Width of vectors and states.
-    n_frequent : int or None
-        Tokens of the first step. None: one step for all.
-    counts : array-like of int, shape (V,), or None
-        How often each token occurs in the training text; initial probabilities are these
-        frequencies. None: tokens are in order of frequency, or ``ranks`` is loaded with the
-        weights.
-    """
-
-    def __init__(self, n_tokens: int, width: int, n_frequent: int | None, counts: Any) -> None:
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.randn(n_tokens, width) * width**-0.5)
-        self.bias = torch.nn.Parameter(torch.zeros(n_tokens))
-        n_frequent = n_tokens if n_frequent is None else min(n_frequent, n_tokens)
-        n_groups = -(-(n_tokens - n_frequent) // GROUP)
-        self.sizes = [n_frequent, *[GROUP] * n_groups]
-        self.sizes[-1] -= sum(self.sizes) - n_tokens
-        self.ranks: Any
-        ranks = torch.arange(n_tokens)
-        if n_groups:
-            self.groups = torch.nn.Linear(width, n_groups)
-        if counts is not None:
-            given = torch.as_tensor(counts)
-            if given.shape != (n_tokens,):
-                raise ValueError(
-                    f"counts has shape {tuple(given.shape)}; it must be ({n_tokens},), a "
-                    "number per entry of the vocabulary"
-                )
-            order = given.argsort(descending=True, stable=True) if n_groups else ranks
-            ranks = torch.empty_like(order).index_copy(0, order, ranks)
-            self._start_as_unigrams(given[order])
-        self.register_buffer("ranks", ranks)
-
-    @torch.no_grad()
-    def _start_as_unigrams(self, counts: Any) -> None:
-        """Set biases to log frequencies, so that training need not learn them."""
-        smoothed = counts.double() + 1
-        self.bias.copy_((smoothed / smoothed.sum()).log())
-        if len(self.sizes) > 1:
-            of_groups = [part.sum() for part in smoothed.split(self.sizes)[1:]]
-            self.groups.bias.copy_((torch.stack(of_groups) / smoothed.sum()).log())
-
-    def vectors(self, ids: Any) -> Any:
-        """Vectors of tokens (N,), of unit variance at the start, (N, width)."""
-        return embedding(self.ranks[ids], self.weight) * self.weight.shape[1] ** 0.5
-
-    def log_probabilities(self, states: Any, ids: Any) -> Any:
-        """Log-probability (N,) of each token given the state (N, width) before it, in nats."""
-        ranks = self.ranks[ids]
-        if len(self.sizes) == 1:
-            return _log_probabilities(states, ranks, self.weight, self.bias)
-        weights, biases = self.weight.split(self.sizes), self.bias.split(self.sizes)
-        n_frequent = self.sizes[0]
-        groups = (ranks - n_frequent).div(GROUP, rounding_mode="floor")
-        found = _log_probabilities(
-            states,
-            torch.where(groups < 0, ranks, n_frequent + groups),
-            torch.cat([weights[0], self.groups.weight]),
-            torch.cat([biases[0], self.groups.bias]),
-        )
-        for group in groups[groups >= 0].unique().tolist():
-            rows = (groups == group).nonzero()[:, 0]
-            within = (ranks[rows] - n_frequent) % GROUP
-            rare = _log_probabilities(states[rows], within, weights[group + 1], biases[group + 1])
-            found = found.index_add(0, rows, rare)
-        return found
-
-
-def _log_probabilities(states: Any, targets: Any, weight: Any, bias: Any) -> Any:
-    """Log-probabilities of targets by one step."""
-    logits = linear(states, weight, bias)
-    # In half precision the sum over the vocabulary would be rounded away.
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    return -cross_entropy(logits, targets, reduction="none")
-
-
 LEFT, CENTRE, RIGHT = 0, 1, 2
 """Places of sentences."""
 
 
 class Memory(NamedTuple):
-    """Keys and values of the tokens of b given sentences.
+    """States of the tokens of b given sentences.
 
     Parameters
     ----------
-    values : tensor, shape (b, L, 2 width decoder_layers)
+    states : tensor, shape (b, L, width)
         Of each token and the end, padded.
     mask : tensor of bool, shape (b, L)
         True at tokens and the end.
     """
 
-    values: Any
+    states: Any
     mask: Any
 
 
@@ -271,14 +106,10 @@ class Generator(torch.nn.Module):
         Most tokens of a sentence.
     dropout : float, default=0.1
         Share of entries dropped in training.
-    n_frequent : int, default=None
-        Number of frequent tokens, which are predicted in one step; rare tokens take two steps, as
-        in the adaptive softmax (Grave et al., 2017). The distribution is as exact and needs a
-        fraction of the products; 1000 is a good number. None: one step for all tokens.
     counts : array-like of int, shape (n_tokens,), default=None
         How often each token occurs in the training text; the count of `END` is the number of
-        sentences. They decide which tokens are frequent, and initial probabilities are their
-        frequencies. They become part of the weights, so a loaded network does not need them.
+        sentences. Initial probabilities are their frequencies, so that training need not learn
+        them.
 
     Notes
     -----
@@ -303,31 +134,35 @@ class Generator(torch.nn.Module):
         *,
         max_length: int = 64,
         dropout: float = 0.1,
-        n_frequent: int | None = None,
         counts: ArrayLike | None = None,
     ) -> None:
         super().__init__()
         self.size = size_of(size)
         self.n_tokens, self.max_length = n_tokens, max_length
-        width = self.size.width
-        self.vocabulary = TiedEmbedding(n_tokens, width, n_frequent, counts)
+        width, heads, n_encoder, n_decoder, inner = self.size
+        # Of unit variance where they are read, and scores of the next token where they are written.
+        self.tokens = torch.nn.Parameter(torch.randn(n_tokens, width) * width**-0.5)
+        self.bias = torch.nn.Parameter(_log_frequencies(n_tokens, counts))
         # Sequences are one longer than sentences, by their end or their start.
         self.positions = torch.nn.Embedding(max_length + 1, width)
         self.read = torch.nn.Embedding(3, width)
         self.written = torch.nn.Embedding(3, width)
         self.dropout = torch.nn.Dropout(dropout)
-        self.encoder = torch.nn.ModuleList(
-            EncoderLayer(self.size, dropout) for _ in range(self.size.encoder_layers)
-        )
-        self.decoder = torch.nn.ModuleList(
-            DecoderLayer(self.size, dropout) for _ in range(self.size.decoder_layers)
-        )
-        self.encoder_norm = torch.nn.LayerNorm(width)
-        # Keys and values of all layers of the decoder.
-        self.remember = torch.nn.Linear(width, 2 * width * self.size.decoder_layers)
-        self.decoder_norm = torch.nn.LayerNorm(width)
+        layer: Any = {"dropout": dropout, "norm_first": True, "batch_first": True}
+        self.encoder = torch.nn.TransformerEncoder(
+            torch.nn.TransformerEncoderLayer(width, heads, inner, **layer),
+            n_encoder, torch.nn.LayerNorm(width), enable_nested_tensor=False,
+        )  # fmt: skip
+        self.decoder = torch.nn.TransformerDecoder(
+            torch.nn.TransformerDecoderLayer(width, heads, inner, **layer),
+            n_decoder, torch.nn.LayerNorm(width),
+        )  # fmt: skip
+        # torch copies one layer; each must start from numbers of its own.
+        for parameter in (*self.encoder.parameters(), *self.decoder.parameters()):
+            if parameter.dim() > 1:
+                torch.nn.init.xavier_uniform_(parameter)
         # A state still resembles the token that it comes from; in full it would predict that one.
-        torch.nn.init.constant_(self.decoder_norm.weight, 0.2)
+        torch.nn.init.constant_(self.decoder.norm.weight, 0.2)  # type: ignore[union-attr]
 
     def memory(self, ids: Any, lengths: Any, place: int) -> Memory:
         """Encode sentences, each by itself.
@@ -353,9 +188,7 @@ class Generator(torch.nn.Module):
         """
         ids, mask = self._with_ends(ids, lengths)
         x = self.dropout(self._embedded(ids) + self.read.weight[place])
-        for layer in self.encoder:
-            x = layer(x, mask)
-        return Memory(self.remember(self.encoder_norm(x)), mask)
+        return Memory(self.encoder(x, src_key_padding_mask=~mask), mask)
 
     def log_likelihood(self, memories: Sequence[Memory], ids: Any, lengths: Any, place: int) -> Any:
         """Mean log-probability per token of sentences, their end included (Eq. 2, 3).
@@ -411,19 +244,24 @@ class Generator(torch.nn.Module):
         ids, mask = self._with_ends(ids, lengths)
         n_rows = max(len(each) for each in (mask, *(memory.mask for memory in memories)))
         ids, mask = ids.expand(n_rows, -1), mask.expand(n_rows, -1)
-        given = torch.cat([memory.values.expand(n_rows, -1, -1) for memory in memories], dim=1)
+        given = torch.cat([memory.states.expand(n_rows, -1, -1) for memory in memories], dim=1)
         seen = torch.cat([memory.mask.expand(n_rows, -1) for memory in memories], dim=1)
         # Before the first token is the end of another sentence.
         before = ids.roll(1, dims=1).index_fill(1, ids.new_zeros(1), END)
         x = self.dropout(self._embedded(before) + self.written.weight[place])
-        for layer, remembered in zip(
-            self.decoder, given.chunk(len(self.decoder), dim=2), strict=True
-        ):
-            x = layer(x, remembered, seen)
-        return self.vocabulary.log_probabilities(self.decoder_norm(x[mask]), ids[mask]), mask
+        n = x.shape[1]
+        later = torch.ones(n, n, dtype=torch.bool, device=x.device).triu(1)
+        x = self.decoder(
+            x, given, tgt_mask=later, memory_key_padding_mask=~seen, tgt_is_causal=True
+        )
+        logits = linear(x[mask], self.tokens, self.bias)
+        # In half precision the sum over the vocabulary would be rounded away.
+        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+        return -cross_entropy(logits, ids[mask], reduction="none"), mask
 
     def _embedded(self, ids: Any) -> Any:
-        return self.vocabulary.vectors(ids) + self.positions.weight[: ids.shape[1]]
+        vectors = embedding(ids, self.tokens) * self.size.width**0.5
+        return vectors + self.positions.weight[: ids.shape[1]]
 
     def _with_ends(self, ids: Any, lengths: Any) -> tuple[Any, Any]:
         """Tokens with the end after each sentence, (b, L + 1), and a mask of them."""
@@ -439,6 +277,20 @@ class Generator(torch.nn.Module):
         ends = ids.new_full((len(ids), 1), END)
         ids = torch.cat([ids[:, :longest], ends], dim=1).scatter(1, lengths[:, None], END)
         return ids, torch.arange(longest + 1, device=device) <= lengths[:, None]
+
+
+def _log_frequencies(n_tokens: int, counts: Any) -> Any:
+    """Log-probabilities of tokens by their counts; 0 without counts."""
+    if counts is None:
+        return torch.zeros(n_tokens)
+    given = torch.as_tensor(counts)
+    if given.shape != (n_tokens,):
+        raise ValueError(
+            f"counts has shape {tuple(given.shape)}; it must be ({n_tokens},), a number per "
+            "entry of the vocabulary"
+        )
+    smoothed = given.double() + 1
+    return (smoothed / smoothed.sum()).log().float()
 
 
 CONTEXTS_AT_ONCE = 64

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import codecs
 import functools
-import gzip
 import hashlib
-import io
-import json
 import os
-import warnings
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from film.contexts.sentences import MAX_CHARACTERS, plain_text, split_sentences
 from film.text import normalize_text
-from film.unpacking import unpacking
 
 _PLAIN = (".txt", ".text")
 _MARKDOWN = (".md", ".markdown")
@@ -45,8 +39,7 @@ def read_documents(
     paths : path or iterable of paths
         Files and folders; each file is a document. From a folder and its subfolders, files are read
         in the order of their names if the names end in ``.md``, ``.markdown``, ``.txt`` or
-        ``.text``, optionally followed by ``.gz``; hidden files are skipped. A file that you pass
-        yourself may have any name.
+        ``.text``; hidden files are skipped. A file that you pass yourself may have any name.
     encoding : str, default="utf-8"
         Encoding of files without a byte order mark.
     errors : {"strict", "replace"}, default="strict"
@@ -64,8 +57,7 @@ def read_documents(
     FileNotFoundError
         If a path does not exist; raised before the first document is read.
     ValueError
-        If there is no file to read, bytes are invalid in `encoding`, a compressed file is damaged
-        or unpacks to more than `size_limit` bytes, or `encoding` is unknown.
+        If there is no file to read, bytes are invalid in `encoding`, or `encoding` is unknown.
 
     Examples
     --------
@@ -87,19 +79,8 @@ def read_documents(
 
 
 def is_plain(name: str) -> bool:
-    """Return whether a name is that of a plain text, which is never read as Markdown.
-
-    Parameters
-    ----------
-    name : str
-        Name of a file.
-
-    Returns
-    -------
-    plain : bool
-        Whether it ends in ``.txt`` or ``.text``, optionally followed by ``.gz``.
-    """
-    return name.lower().removesuffix(".gz").endswith(_PLAIN)
+    """Return whether a name is that of a plain text, which is never read as Markdown."""
+    return name.lower().endswith(_PLAIN)
 
 
 def _files(paths: list[Path]) -> list[tuple[str, Path]]:
@@ -117,28 +98,20 @@ def _files(paths: list[Path]) -> list[tuple[str, Path]]:
         files += [
             (name.as_posix(), file)
             for name, file in sorted(inside)
-            if file.name.lower().removesuffix(".gz").endswith(_PLAIN + _MARKDOWN)
+            if file.name.lower().endswith(_PLAIN + _MARKDOWN)
             and not any(part.startswith(".") for part in name.parts)
         ]
     if not files:
         shown = ", ".join(repr(os.fspath(path)) for path in paths[:5]) or "an empty list"
         raise ValueError(
             f"paths: there is no document in {shown}; documents of a folder end in "
-            f"{', '.join(_MARKDOWN + _PLAIN)} optionally followed by .gz"
+            f"{', '.join(_MARKDOWN + _PLAIN)}"
         )
     return files
 
 
 def _read(path: Path, encoding: str, errors: str) -> str:
     content = path.read_bytes()
-    if path.suffix.lower() == ".gz":
-        try:
-            with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
-                content = unpacking(packed, len(content), path).read()
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(
-                f"{path} is not a complete gzip file ({error}); copy or download it again"
-            ) from error
     marked = [name for mark, name in _BYTE_ORDER_MARKS.items() if content.startswith(mark)]
     used = marked[0] if marked else encoding
     try:
@@ -150,10 +123,6 @@ def _read(path: Path, encoding: str, errors: str) -> str:
             f"is not {used}; save the file as UTF-8, or name its encoding (encoding='latin-1'); "
             "errors='replace' of read_documents puts U+FFFD there"
         ) from error
-
-
-FILES = ("sentences.txt", "documents.bin", "documents.jsonl", "hashes.bin")
-"""Files that are read of the folder of an earlier version."""
 
 
 class SentenceCorpus:
@@ -256,22 +225,9 @@ class SentenceCorpus:
         for start, end in pairwise([*starts, self.n_sentences]):
             yield " ".join(self.sentences[start:end])
 
-    def centres(self, sides: int = 1) -> NDArray[np.int64]:
-        """Return the rows that are centres of a context.
-
-        Parameters
-        ----------
-        sides : int, default=1
-            Sentences on each side, at least 1.
-
-        Returns
-        -------
-        rows : ndarray of int64
-            Ascending rows with at least `sides` sentences of their document before and after
-            them.
-        """
-        same = self.documents[2 * sides :] == self.documents[: max(0, self.n_sentences - 2 * sides)]
-        return np.flatnonzero(same) + sides
+    def centres(self) -> NDArray[np.int64]:
+        """Return the ascending rows with a sentence of their document before and after them."""
+        return np.flatnonzero(self.documents[2:] == self.documents[:-2]) + 1
 
     def rows_of(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """Return the rows of the sentences that are equal to each text.
@@ -380,55 +336,6 @@ def make_corpus(
             f"documents must contain at least one sentence; {len(names)} documents contain none"
         )
     return SentenceCorpus(sentences, numbers, names, chunk_length=chunk_length)
-
-
-def write_corpus(folder: Any, documents: Any, **settings: Any) -> SentenceCorpus:
-    """Make a corpus; deprecated: use `make_corpus`, which needs no folder."""
-    warnings.warn(
-        f"write_corpus no longer writes to {os.fspath(folder)!r}, and the next version does not "
-        "have it; use make_corpus(documents)",
-        FutureWarning,
-        stacklevel=2,
-    )
-    return make_corpus(documents, **settings)
-
-
-def read_corpus(folder: str | os.PathLike[str] | Callable[[str], bytes]) -> SentenceCorpus:
-    """Read the folder of a corpus that an earlier version wrote.
-
-    Parameters
-    ----------
-    folder : path or callable
-        The folder, or a function from the name of one of its files to its bytes.
-
-    Returns
-    -------
-    corpus : SentenceCorpus
-        In memory.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    ValueError
-        If a file was cut or changed.
-    """
-    read: Any = folder if callable(folder) else lambda name: Path(folder, name).read_bytes()
-    try:
-        record = json.loads(read("corpus.json"))
-        files = {name: read(name) for name in FILES}
-        for name, content in files.items():
-            if hashlib.sha256(content).hexdigest() != record["files"][name]["sha256"]:
-                raise ValueError(f"{name} was cut or changed")
-        return SentenceCorpus(
-            files["sentences.txt"].decode().split("\n")[:-1],
-            np.frombuffer(files["documents.bin"], dtype="<i4"),
-            [json.loads(line)[0] for line in files["documents.jsonl"].splitlines()],
-            chunk_length=record["chunk_length"],
-            codes=np.frombuffer(files["hashes.bin"], dtype="<i8"),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"the corpus in {folder} is damaged ({error}); make it again") from error
 
 
 def sentence_codes(texts: Iterable[str]) -> NDArray[np.int64]:

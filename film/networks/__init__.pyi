@@ -3,4 +3,3 @@ from .layers import LEAST_LENGTH as LEAST_LENGTH
 from .layers import READOUTS as READOUTS
 from .layers import ScoringHead as ScoringHead
 from .layers import TokenConvolutions as TokenConvolutions
-from .layers import TokenMasses as TokenMasses

@@ -58,8 +58,8 @@ def allpairs_similarity(
     method : {"rcmd", "rcmd1", "rcmd2", "rcmd+avg", "avg", "cls"}, default="rcmd"
         Transport plan.
     weights1 : tensor of float, shape (B, L1), default=None
-        Token masses, not negative, in any scale; None means equal. They get a gradient if they
-        require one. "cls" accepts none.
+        Token masses, not negative, in any scale; None means equal. They get no gradient from
+        cosines of tokens. "cls" accepts none.
     weights2 : tensor of float, shape (C, L2), default=None
         The masses of ``x2``.
     tile : int, default=None
@@ -80,8 +80,7 @@ def allpairs_similarity(
     the gradient: B C (L1 + L2) bytes for texts of up to 256 tokens, twice as many for longer texts,
     so memory is O(B C L) without the width h. The backward pass takes two products per tile and is
     deterministic. Cosines are in float32 under autocast too. On CUDA, 16-bit tokens are multiplied
-    in 16 bits and summed in float32. The backward pass then rounds the plan to 16 bits too, unless
-    weights require a gradient, which costs one more product per tile.
+    in 16 bits and summed in float32. The backward pass then rounds the plan to 16 bits too.
 
     A token or mean vector of length 1e-12 or less has cosines of 0 and no gradient.
 
@@ -166,24 +165,15 @@ def _function() -> Any:
         @torch.autograd.function.once_differentiable
         def backward(ctx: Any, gradient: Any) -> Any:
             x1, x2, scale1, scale2, mass1, mass2, best1, best2 = ctx.saved_tensors
-            learns = ctx.needs_input_grad[4] or ctx.needs_input_grad[5]
             u1, u2 = scaled(x1, scale1), scaled(x2, scale2)
             (B, L1, h), (C, L2, _) = u1.shape, u2.shape
             d1, d2 = torch.zeros_like(u1), torch.zeros_like(u2)
-            of_mass1: Any = torch.zeros_like(mass1) if learns else None
-            of_mass2: Any = torch.zeros_like(mass2) if learns else None
             size: Any = None
-            if _has_short_products(x1) and not learns:
+            if _has_short_products(x1):
                 # Scale so that no weight of the plan underflows in float16.
                 size = gradient.abs().amax().clamp_min(torch.finfo(gradient.dtype).tiny)
                 gradient, u1, u2 = gradient / size, u1.to(x1.dtype), u2.to(x2.dtype)
             for rows, columns in _tiles(B, L1, C, L2, ctx.tile):
-                if learns:
-                    S, g = _cosines(u1[rows], u2[columns]), gradient[rows, columns]
-                    most1 = S.gather(3, best1[rows, :, columns].long()[..., None])[..., 0]
-                    most2 = S.gather(1, best2[rows, columns].long()[:, None])[:, 0]
-                    of_mass1[rows] += torch.einsum("bic,bc->bi", most1, g)
-                    of_mass2[columns] += torch.einsum("bcj,bc->cj", most2, g)
                 W = _chosen(
                     gradient[rows, columns],
                     mass1[rows],
@@ -200,7 +190,7 @@ def _function() -> Any:
                 u1, u2 = scaled(x1, scale1), scaled(x2, scale2)
             found1 = through_unit(d1, u1, scale1).to(x1.dtype)
             found2 = through_unit(d2, u2, scale2).to(x2.dtype)
-            return found1, found2, None, None, of_mass1, of_mass2, None, None
+            return found1, found2, None, None, None, None, None, None
 
     return Transport
 

@@ -79,27 +79,6 @@ def stopping(monkeypatch, at, error):
 
 
 @cases
-@pytest.mark.parametrize(("stop_at", "evaluated"), [(5, True), (1, True), (4, False)])
-def test_a_killed_run_goes_on_to_the_same_weights(
-    case, stop_at, evaluated, tiny_model, tmp_path, monkeypatch
-):
-    settings = {"evaluated": evaluated, "steps": 2}
-    whole = fitted(case, tiny_model, **settings)
-    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="killed"):
-        stopping(patch, stop_at, RuntimeError("killed"))
-        fitted(case, tiny_model, checkpoint=tmp_path / "run", **settings)
-    done: list = []
-    step = Training._take_step
-    monkeypatch.setattr(Training, "_take_step", lambda self: (done.append(1), step(self)))
-    again = fitted(case, tiny_model, checkpoint=tmp_path / "run", **settings)
-    assert len(done) == 6 - stop_at // 2 * 2
-    np.testing.assert_array_equal(said(again), said(whole))
-    assert again.loss_curve_ == whole.loss_curve_ and again.scores_ == whole.scores_
-    fitted(case, tiny_model, checkpoint=tmp_path / "run", **settings)
-    assert len(done) == 6 - stop_at // 2 * 2
-
-
-@cases
 def test_ctrl_c_keeps_the_best_so_far(case, tiny_model, monkeypatch):
     stopping(monkeypatch, 3, KeyboardInterrupt())
     with pytest.warns(UserWarning, match="interrupted after step 3 of 6; the best") as caught:

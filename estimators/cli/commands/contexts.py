@@ -14,7 +14,7 @@ from estimators.cli.console import Failure, leaves, note, verbosity
 
 @options.command(
     "film contexts books --model contexts",
-    "film contexts notes.md more.txt -m contexts --generator tiny --seconds 1800",
+    "film contexts notes.md more.txt -m contexts --generator tiny",
     "film score pairs.csv --model contexts",
 )
 @click.argument("docs", type=options.FILE, metavar="DOCS...", nargs=-1, required=True)
@@ -38,11 +38,6 @@ from estimators.cli.console import Failure, leaves, note, verbosity
     default="none",
     help="Size of a network that predicts a sentence from its neighbours. It is much slower, and "
     "did not help on a few million words.",
-)
-@click.option(
-    "--seconds",
-    type=options.FiniteRange(0, min_open=True),
-    help="Stop training the generator after this many seconds. Default: no limit.",
 )
 @click.option("--encoding", metavar="NAME", help="Encoding of the files. Default: UTF-8.")
 @options.seed
@@ -69,7 +64,6 @@ def contexts(given: Any) -> None:
     learner: Any = ContextModel(
         n_contexts=given.contexts,
         generator=size,
-        generator_seconds=given.seconds,
         device=given.device,
         random_state=given.seed,
         verbose=verbosity(),

@@ -32,17 +32,6 @@ from estimators.cli.console import Failure, leaves, note, verbosity
     type=options.FiniteRange(0),
     help="Stop after this many seconds. Default: no limit.",
 )
-@click.option(
-    "--near",
-    type=options.SHARE,
-    default=0.5,
-    help="Share of pairs that are neighbours; the others are random.",
-)
-@options.encoder(
-    "Finds neighbours in addition to TF-IDF: the folder of a surrogate, or the folder or name of a "
-    "transformers model; none uses TF-IDF alone. Default: the "
-    "discriminator of --model, if it has one."
-)
 @options.file(
     "--exclude",
     help="Hashes of sentences to leave out, one per line, such as those of test sets.",
@@ -71,10 +60,6 @@ def harvest(given: Any) -> None:
     texts = reading.texts_of(table, given.text)
     one = [(texts[0], texts[0])]
     regressor = models.load_regressor(given.model, one, given.contexts, device)
-    encoder: Any = "model"
-    if given.encoder is not None:
-        none = given.encoder == options.NO_ENCODER
-        encoder = None if none else models.load_encoder(given.encoder, device)
     leaves(f"finished pairs are in {out}: run the same command to continue")
     done = harvest_pairs(
         regressor.set_params(verbose=0),
@@ -82,8 +67,6 @@ def harvest(given: Any) -> None:
         out,
         n_pairs=given.pairs,
         seconds=given.seconds,
-        near=given.near,
-        encoder=encoder,
         exclude=excluded,
         random_state=given.seed,
         verbose=verbosity(),

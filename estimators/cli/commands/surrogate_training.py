@@ -39,7 +39,7 @@ def train_surrogate(given: Any) -> None:
     The options of film train name a file that film harvest wrote, or a table with a column of
     scores, which ``--label`` names.
     """
-    model, cache = given.model, given.cache
+    model = given.model
     if os.path.exists(model) and (not os.path.isdir(model) or os.listdir(model)):
         raise click.UsageError(f"--model {model} already exists; give a new folder")
     table = _read(given)
@@ -51,8 +51,7 @@ def train_surrogate(given: Any) -> None:
 
     held = table.of("dev")
     eval_set = held if len(np.unique(held[1])) > 1 else None
-    kept = "no model was written"
-    leaves(kept if cache is None else f"{kept}; run the same command to continue from {cache}")
+    leaves("no model was written")
     note(f"training on {len(train):,} pairs, {len(held[0]):,} more choose the best weights")
     with tempfile.TemporaryDirectory() as folder:
         begun: Any = given.start
@@ -69,7 +68,6 @@ def train_surrogate(given: Any) -> None:
             train_max_length=min(given.max_length, MOST_IN_TRAINING),
             dtype=given.dtype,
             device=given.device,
-            checkpoint=cache,
             random_state=given.seed,
             verbose=verbosity(),
         )

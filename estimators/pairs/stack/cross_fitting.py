@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,10 +136,8 @@ def _what_failed(name: str, stage: str, finished: list[str], cache: Any) -> str:
 
 
 def cached_fit(cache: Any) -> Callable[..., Any]:
-    """Return `members.fit_member` with a cache, whose folder also keeps unfinished runs."""
-    fit_member = cache(members_of.fit_member, ignore=["problem", "encodings", "verbose", "runs"])
-    kept = _location_of(cache)
-    return partial(fit_member, runs=None if kept is None else Path(kept) / "runs")
+    """Return `members.fit_member` with a cache."""
+    return cache(members_of.fit_member, ignore=["problem", "encodings", "verbose"])
 
 
 def _location_of(cache: Any) -> Any:

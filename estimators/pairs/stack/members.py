@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
 from estimators.encoders import as_transformer
 from estimators.inputs import cloned, finished_fits_only, showing_progress
-from estimators.pairs.pair_problem import PairProblem, digest
+from estimators.pairs.pair_problem import PairProblem
 from estimators.pairs.stack.encodings import Encodings
 from estimators.pairs.stack.member_folds import is_frozen
 from film.pairs import NEIGHBOURHOOD_NAMES
@@ -113,39 +110,22 @@ def fit_member(
     fit_params: dict[str, Any],
     encodings: Encodings | None = None,
     verbose: int = 0,
-    runs: Path | None = None,
 ) -> Any:
     """Fit a clone on some of the pairs; a frozen member gets no labels.
 
-    A member with checkpoints keeps them in its own folder below ``runs`` until its fit ends.
-    ``key`` identifies the problem for a cache that ignores ``problem``, ``encodings``, ``verbose``
-    and ``runs``.
+    ``key`` identifies the problem for a cache that ignores ``problem``, ``encodings`` and
+    ``verbose``.
     """
     if not is_predictor(member):
         return fit_embedder(member, key, rows, problem, encodings, verbose)
     fresh: Any = clone(member)
     if is_frozen(member):
         return fresh.fit(problem.pairs[rows], None)
-    run = _place_of_run(member, key, rows, runs)
-    if run is not None:
-        fresh.set_params(checkpoint=run)
     n = len(problem.pairs)
     sliced = {name: take_rows(value, rows, n) for name, value in fit_params.items()}
     with finished_fits_only(), showing_progress(fresh, verbose):
         fresh.fit(problem.pairs[rows], problem.labels[rows], **sliced)
-    if run is not None and member.checkpoint is None:
-        fresh.set_params(checkpoint=None)
-        shutil.rmtree(run, ignore_errors=True)
     return fresh
-
-
-def _place_of_run(member: Any, key: str, rows: np.ndarray, runs: Path | None) -> Path | None:
-    """Return the folder for the checkpoints of a fit."""
-    if not hasattr(member, "checkpoint"):
-        return None
-    if member.checkpoint is not None:
-        return Path(member.checkpoint) / digest(key, rows.tolist())[:16]
-    return None if runs is None else runs / digest(key, rows.tolist(), joblib.hash(member))[:16]
 
 
 def named_members(members: Any) -> list[tuple[str, Any]]:

@@ -86,7 +86,7 @@ def test_a_saved_stack_computes_there(stack, devices, tmp_path):
 def test_a_surrogate_is_trained_and_asked_there(stack, tiny_model, devices, tmp_path):
     surrogate, device = ["-m", tmp_path / "surrogate"], ["--device", "cpu:0"]
     small = ["--start", tiny_model, "--max-length", 32, "--score-range", 0, 5]
-    harvest = ["-o", tmp_path / "out.csv", "--pairs", 4, "--encoder", tmp_path / "surrogate"]
+    harvest = ["-o", tmp_path / "out.csv", "--pairs", 4]
     for command in (
         ["train", stack / "pairs.csv", "--surrogate", *surrogate, *small],
         ["score", stack / "pairs.csv", *surrogate],

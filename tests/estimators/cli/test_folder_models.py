@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from estimators import CrossEncoderRegressor, SentenceEncoder, SurrogateRegressor
+from estimators import CrossEncoderRegressor, SurrogateRegressor
 from estimators.cli import models as _models
 from estimators.contexts import ContextRegressor, harvest, read_harvest
 from film.text import text_hash
@@ -174,23 +174,6 @@ def test_a_harvest_within_a_time_and_without_excluded_sentences(contexts, tmp_pa
     assert {*read_harvest(out).pairs.ravel()} <= set(SENTENCES[1::2])
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("named", ["surrogate", "tiny_model", "none"])
-def test_a_harvest_pairs_neighbours_by_an_encoder(named, surrogate, tiny_model, tmp_path):
-    model = SurrogateRegressor.load(surrogate)
-    place, encoder = {
-        "surrogate": (surrogate, model),
-        "tiny_model": (tiny_model, SentenceEncoder(tiny_model, max_length=64).fit(["a"])),
-        "none": ("none", None),
-    }[named]
-    out, expected = tmp_path / "out.csv", tmp_path / "expected.csv"
-    arguments = ["-m", surrogate, "-o", out, "--pairs", 40, "--seed", 1, "--encoder", place]
-    ran = run("harvest", sentences_table(tmp_path), *arguments)
-    assert ran.code == 0, ran.err
-    harvest(model, SENTENCES, expected, n_pairs=40, random_state=1, encoder=encoder)
-    assert out.read_bytes() == expected.read_bytes()
-
-
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory):
     """A harvest of scores that a bag of words can learn."""
@@ -248,7 +231,7 @@ def test_contexts_are_learned_from_documents(tmp_path):
     documents.mkdir()
     for number, text in enumerate(tiny_documents()):
         (documents / f"{number}.md").write_text(text, encoding="utf-8")
-    small = ["--contexts", 6, "--generator", "none", "--seconds", 20]
+    small = ["--contexts", 6, "--generator", "none"]
     ran = run("contexts", documents, "-m", model, *small)
     assert ran.code == 0, ran.err
     assert f"wrote {model} (a ContextModel of 120 sentences in 6 documents)" in ran.err
@@ -344,14 +327,6 @@ NEEDS_CONTEXTS = "--contexts needs the folder of a ContextModel"
         ("harvest {sentences} -o sentences.csv --pairs 9", "would overwrite the input"),
         ("harvest {sentences} -o harvested.csv --pairs 9", "not a file of harvested pairs"),
         ("harvest few.csv -m {surrogate} -o out.csv --pairs 9", "give at least 4"),
-        (
-            "harvest {sentences} -o out.csv --pairs 9 --encoder {cross}",
-            "holds a CrossEncoderRegressor, which has no sentence vectors",
-        ),
-        (
-            "harvest {sentences} -o out.csv --pairs 9 --encoder no/such/place",
-            "--encoder 'no/such/place': there is no such folder",
-        ),
         ("train {scored} --rank 5", "--rank is not for --surrogate"),
         ("train {labelled} -m new --epochs 2", "--epochs needs --surrogate"),
         ("train {scored} --scratch --start x", "not both"),

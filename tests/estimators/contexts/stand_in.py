@@ -19,8 +19,8 @@ class Corpus:
 
     sentences = tuple(" ".join(WORDS[i : i + 5]) for i in range(len(WORDS) - 4))
 
-    def centres(self, sides=1):
-        return np.arange(sides, len(self.sentences) - sides)
+    def centres(self):
+        return np.arange(1, len(self.sentences) - 1)
 
     def texts(self, rows):
         return [self.sentences[row] for row in rows]

@@ -81,7 +81,7 @@ def test_the_loss_is_that_of_a_loop_over_pairs():
 
 def alike_task(strength, codes=None, n=400, **settings):
     """Sentences on a unit sphere that drift from one to the next, more or less."""
-    from film.contexts import Interaction
+    from film.contexts import Likeness
 
     rng = np.random.default_rng(0)
     states = rng.normal(size=(n, 6))
@@ -90,7 +90,7 @@ def alike_task(strength, codes=None, n=400, **settings):
     states = (states / np.linalg.norm(states, axis=1, keepdims=True)).astype(np.float32)
     documents = np.repeat(np.arange(4), n // 4)
     rows = np.flatnonzero(documents[2:] == documents[:-2]) + 1
-    head = Interaction(6, n_alike=6)
+    head = Likeness()
     codes = np.arange(n) if codes is None else codes
     given = {"seed": 0} | settings
     return DiscriminatorTask(head, None, states, documents, codes, rows, **given)

@@ -62,12 +62,19 @@ def test_no_sentence_is_in_two_splits(whole):
 
 
 def test_a_hundredth_is_held_out_each(tmp_path):
-    # Whole bunches of some 24 pairs are held out: of 5,000 pairs between 1 % and 1.5 %.
+    # Whole bunches of some 24 pairs are held out.
     path = tmp_path / "pairs.csv"
     run(path, 5000)
     splits = read_harvest(path).splits.tolist()
     for split in ("dev", "test"):
         assert 50 <= splits.count(split) <= 75
+
+
+def test_half_of_the_pairs_are_neighbours(whole):
+    scores = read_harvest(whole).scores
+    random = np.random.default_rng(0).choice(np.array(SENTENCES, dtype=object), (2000, 2))
+    high = np.mean(scores > np.quantile(Cosine().similarity(random), 0.9))
+    assert 0.25 < high < 0.55
 
 
 def test_a_full_disk_keeps_what_is_whole(whole, tmp_path, monkeypatch):
@@ -89,17 +96,6 @@ def test_a_full_disk_keeps_what_is_whole(whole, tmp_path, monkeypatch):
     assert path.read_bytes() == whole.read_bytes()
 
 
-@pytest.mark.parametrize("near", [0.0, 0.25, 0.5, 1.0])
-def test_near_is_the_share_of_neighbours(tmp_path, near):
-    path = tmp_path / "pairs.csv"
-    run(path, 288, near=near)
-    scores = read_harvest(path).scores
-    random = np.random.default_rng(0).choice(np.array(SENTENCES, dtype=object), (2000, 2))
-    random_scores = Cosine().similarity(random)
-    high = np.mean(scores > np.quantile(random_scores, 0.9))
-    assert high == pytest.approx(0.1 + 0.45 * near, abs=0.12)
-
-
 @pytest.mark.parametrize("steps", [(100, 300, 700), (1, 288, 289, 577, 700)])
 def test_a_harvest_in_parts_is_the_same(whole, tmp_path, steps):
     path, before = tmp_path / "pairs.csv", 0
@@ -112,7 +108,7 @@ def test_a_harvest_in_parts_is_the_same(whole, tmp_path, steps):
     assert (tmp_path / "pairs.csv.other").read_bytes() != whole.read_bytes()
     (tmp_path / "pairs.csv.other").unlink()
     assert run(path) == (700, 0, "done") and run(path, 5) == (700, 0, "done")
-    # Nothing else is left there, a lock neither.
+    # Nothing else is left there.
     assert [file.name for file in tmp_path.iterdir()] == ["pairs.csv"]
 
 
@@ -135,8 +131,6 @@ def test_a_killed_process_can_be_continued(whole, tmp_path):
         cwd=ROOT,
     )
     assert process.stdout.readline() == b"now\n"
-    with pytest.raises(OSError, match="written by another process"):
-        run(path)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert 0 < len(read_harvest(path).pairs) < 700
@@ -167,34 +161,7 @@ def test_excluded_sentences_are_left_out(whole, tmp_path):
     assert not {*read_harvest(path).pairs.ravel()} & set(used)
 
 
-def test_an_encoder_takes_turns_with_tfidf(tmp_path):
-    class Encoder:
-        def transform(self, texts):
-            return np.array(
-                [np.random.default_rng(crc32(t.encode())).normal(size=8) for t in texts]
-            )
-
-    path = tmp_path / "pairs.csv"
-    run(path, 288, near=1.0, encoder=Encoder())
-    run(tmp_path / "words.csv", 288, near=1.0)
-    # Neighbours of random vectors share few words.
-    scores = [read_harvest(tmp_path / name).scores.mean() for name in ("pairs.csv", "words.csv")]
-    assert scores[0] < scores[1] - 0.03
-    with pytest.raises(ValueError, match="begun with other"):
-        run(path, near=1.0)
-    before = path.read_bytes()
-    other = Encoder()
-    other.transform = lambda texts: -Encoder().transform([text[::-1] for text in texts])
-    with pytest.raises(ValueError, match="begun with other"):
-        run(path, 600, near=1.0, encoder=other)
-    assert path.read_bytes() == before
-    run(path, 300, near=1.0, encoder=Encoder())
-    with pytest.raises(ValueError, match=r"encoder gives an array of shape \(1, 8\)"):
-        Encoder.transform = lambda self, texts: np.ones((1, 8))
-        run(tmp_path / "wrong.csv", encoder=Encoder())
-
-
-def test_the_vectors_of_a_model_of_contexts_are_used_unless_told_otherwise(tmp_path):
+def test_scores_of_a_model_of_contexts_find_neighbours_too(tmp_path):
     class Contexts(BaseEstimator):
         weights = (1, 1, 1, 1)
 
@@ -210,13 +177,12 @@ def test_the_vectors_of_a_model_of_contexts_are_used_unless_told_otherwise(tmp_p
 
     model = Cosine()
     model.context_model_ = Contexts()
-    for name, encoder in (("own", "model"), ("none", None)):
-        run(tmp_path / name, 288, near=1.0, model=model, encoder=encoder)
-    run(tmp_path / "without", 288, near=1.0)
+    run(tmp_path / "own", 288, model=model)
+    run(tmp_path / "words", 288)
     assert model.context_model_.weights == (1, 1, 1, 1)
-    own, none, without = (read_harvest(tmp_path / n) for n in ("own", "none", "without"))
-    assert none.pairs.tolist() == without.pairs.tolist()
-    assert own.scores.mean() < none.scores.mean() - 0.03
+    own, words = (read_harvest(tmp_path / name).scores.mean() for name in ("own", "words"))
+    # Neighbours of random vectors share few words.
+    assert own < words - 0.01
 
 
 @pytest.mark.parametrize("n", [4, 5, 23, 24, 60])
@@ -234,7 +200,7 @@ def test_few_sentences_give_all_their_pairs(tmp_path, n):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"random_state": 4}, {"near": 0.4}, {"exclude": {text_hash(SENTENCES[0])}}],
+    [{"random_state": 4}, {"exclude": {text_hash(SENTENCES[0])}}],
 )
 def test_a_file_is_continued_with_the_same_settings(whole, settings):
     before = whole.read_bytes()
@@ -263,10 +229,7 @@ def test_a_file_is_continued_by_the_same_model(whole):
         ({"sentences": ["a", "A!", "?", "b", "c"]}, ValueError, "only 3 of 5 sentences"),
         ({"n_pairs": 0}, ValueError, "n_pairs=0"),
         ({"seconds": -1}, ValueError, "seconds=-1"),
-        ({"near": 1.5}, ValueError, "near=1.5"),
         ({"exclude": "hash"}, TypeError, "exclude is str"),
-        ({"encoder": "other"}, TypeError, "encoder='other' must be 'model'"),
-        ({"encoder": object()}, TypeError, "encoder=.* must be 'model'"),
         ({"random_state": "x"}, ValueError, "random_state='x'"),
         ({"verbose": -1}, ValueError, "verbose=-1"),
     ],

@@ -30,7 +30,6 @@ from estimators.inputs import DisjointPairsKFold
 from estimators.pairs.stack import final_model
 from estimators.pairs.stack.member_folds import is_frozen
 from estimators.pairs.stack.members import EMBEDDER_COLUMNS
-from estimators.training.loop import Training
 from film.datasets import make_question_pairs
 from film.pairs import NEIGHBOURHOOD_NAMES, neighbour_ranks, neighbourhood_features
 from film.text import token_text
@@ -447,49 +446,6 @@ def test_a_map_of_tokens_is_learned_for_each_part(tiny_model, tmp_path):
     save_model(model, tmp_path / "stack", self_contained=True)
     found = load_model(tmp_path / "stack").predict_proba(NEW)
     assert np.allclose(found, model.predict_proba(NEW), rtol=0, atol=1e-5)
-
-
-def test_each_fit_has_a_checkpoint_of_its_own(tiny_model, tmp_path):
-    cpu = {"model": str(tiny_model), "device": "cpu", "max_length": 32}
-    trained = RCMDRegressor(
-        objective="binary",
-        epochs=0.2,
-        train_batch_size=16,
-        random_state=0,
-        checkpoint=str(tmp_path / "runs"),
-        **cpu,
-    )
-    DuplicateClassifier([("rcmd", trained)], cv=2).fit(PAIRS, Y)
-    assert len(list((tmp_path / "runs").iterdir())) == 3
-
-
-def test_an_interrupted_network_goes_on_from_its_last_steps(tiny_model, tmp_path, monkeypatch):
-    trained = RCMDRegressor(
-        str(tiny_model), objective="binary", epochs=1, train_batch_size=8, eval_steps=2,
-        random_state=0, device="cpu", max_length=32,
-    )  # fmt: skip
-    settings = {"cv": 2, "final_estimator": LogisticRegression()}
-    expected = DuplicateClassifier([("rcmd", trained)], **settings).fit(PAIRS, Y)
-    take_step, taken = Training._take_step, []
-
-    def interrupted_once(self):
-        taken.append(self.step)
-        if taken == [0, 1, 2, 3]:
-            raise KeyboardInterrupt
-        take_step(self)
-
-    monkeypatch.setattr(Training, "_take_step", interrupted_once)
-    model = DuplicateClassifier([("rcmd", trained)], memory=str(tmp_path), **settings)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(PAIRS, Y)
-    (run,) = (tmp_path / "runs").iterdir()
-    assert list(run.iterdir())
-    model.fit(PAIRS, Y)
-    assert taken[4] == 2 and taken.count(0) == 3
-    # Nothing is left of runs that ended, and the members are as they were given.
-    assert not list((tmp_path / "runs").iterdir())
-    assert model.members_[0][1].checkpoint is None
-    assert np.array_equal(model.predict_proba(NEW), expected.predict_proba(NEW))
 
 
 def words():

@@ -1,11 +1,10 @@
-"""PairTeacher: folds that no teacher sees, near pairs of the fold alone, and runs that go on."""
+"""PairTeacher: folds that no teacher sees, and near pairs of the fold alone."""
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
 
 from estimators import CrossEncoderRegressor, DisjointPairsKFold, PairTeacher
 from film.datasets import make_question_pairs
@@ -23,18 +22,14 @@ def readings(pairs):
 class Recorder(RegressorMixin, BaseEstimator):
     """Scores a pair by the length of its texts, and keeps what it saw."""
 
-    def __init__(self, checkpoint=None, slope=0.01):
-        self.checkpoint = checkpoint
-        self.slope = slope
-
     def fit(self, pairs, y):
-        self.record_ = {"fitted": pairs, "y": y, "asked": [], "checkpoint": self.checkpoint}
+        self.record_ = {"fitted": pairs, "y": y, "asked": []}
         SEEN.append(self.record_)
         return self
 
     def predict(self, pairs):
         self.record_["asked"].append(pairs)
-        return np.array([self.slope * sum(map(len, pair)) for pair in pairs])
+        return np.array([0.01 * sum(map(len, pair)) for pair in pairs])
 
 
 class Certain(ClassifierMixin, BaseEstimator):
@@ -133,88 +128,7 @@ def test_a_frozen_teacher_is_not_fitted_again():
     assert not SEEN and len(model.scores_)
 
 
-class Share(RegressorMixin, BaseEstimator):
-    """Scores every pair by the share of ones that it was fitted on."""
-
-    def fit(self, pairs, y):
-        self.share_ = float(np.mean(y))
-        return self
-
-    def predict(self, pairs):
-        return np.full(len(pairs), self.share_)
-
-
-def test_scores_of_another_frozen_teacher_are_not_taken_for_its_own(tmp_path):
-    ones, none = (FrozenEstimator(Share().fit(DATA.pairs, y)) for y in ([1, 1], [0, 0]))
-
-    def by(frozen):
-        return teacher(estimator=frozen, checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
-
-    assert set(by(ones).scores_) == set(by(clone(ones)).scores_) == {1.0}
-    with pytest.raises(ValueError, match="to other pairs, labels or settings"):
-        by(none)
-    for name, plain in (("plain", TfidfVectorizer()), ("within", make_pipeline(TfidfVectorizer()))):
-        frozen = FrozenEstimator(clone(plain).fit(["one", "two"]))
-        kept = teacher(embedder=frozen, checkpoint=tmp_path / name)
-        assert len(kept.fit(DATA.pairs, DATA.y).scores_)
-        # The same words, of another rarity.
-        more = FrozenEstimator(clone(plain).fit(["one", "two one"]))
-        with pytest.raises(ValueError, match="to other pairs, labels or settings"):
-            kept.set_params(embedder=more).fit(DATA.pairs, DATA.y)
-
-
-def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
-    whole = teacher().fit(DATA.pairs, DATA.y)
-    SEEN.clear()
-    usual = Recorder.fit
-
-    def interrupted(self, pairs, y):
-        if len(SEEN) == 1:
-            raise KeyboardInterrupt
-        return usual(self, pairs, y)
-
-    monkeypatch.setattr(Recorder, "fit", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        teacher(checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
-    monkeypatch.setattr(Recorder, "fit", usual)
-    SEEN.clear()
-    again = teacher(checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
-    assert len(SEEN) == 1 and SEEN[0]["checkpoint"] == tmp_path / "run" / "run-1"
-    for name in ("pairs_", "scores_", "folds_", "out_of_fold_"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
-    SEEN.clear()
-    # Without a seed it goes on with that of the folder.
-    teacher(checkpoint=tmp_path / "run", random_state=None).fit(DATA.pairs, DATA.y)
-    assert not SEEN
-    for other in (teacher(n_neighbors=1), teacher(estimator=Recorder(slope=2.0))):
-        with pytest.raises(ValueError, match="belongs to other pairs, labels or settings"):
-            clone(other).set_params(checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
-    with pytest.raises(ValueError, match="belongs to other pairs"):
-        teacher(checkpoint=tmp_path / "run").fit(DATA.pairs, 1 - DATA.y)
-    (tmp_path / "run" / "fold-0.json").write_text("{", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"fold-0\.json is damaged"):
-        teacher(checkpoint=tmp_path / "run").fit(DATA.pairs, DATA.y)
-
-
-def test_a_run_goes_on_in_another_process_where_functions_lie_elsewhere(tmp_path):
-    def words(**places):
-        """The same function as ever, at another place in memory."""
-        exec("def read(text):\n    return text.lower()", places)
-        return TfidfVectorizer(preprocessor=places["read"])
-
-    def of(vectoriser):
-        return teacher(embedder=make_pipeline(vectoriser), checkpoint=tmp_path / "run")
-
-    first = of(words()).fit(DATA.pairs, DATA.y)
-    again = of(words()).fit(DATA.pairs, DATA.y)
-    np.testing.assert_array_equal(again.scores_, first.scores_)
-    with pytest.raises(ValueError, match="to other pairs, labels or settings"):
-        of(TfidfVectorizer()).fit(DATA.pairs, DATA.y)
-
-
-def test_ctrl_c_in_a_network_ends_the_fit_and_its_fold_is_not_kept(
-    tmp_path, tiny_model, monkeypatch
-):
+def test_ctrl_c_in_a_network_ends_the_fit(tiny_model, monkeypatch):
     """Fitted alone, the network would keep what it has learned by then, and go on."""
     training = pytest.importorskip("estimators.training.loop", exc_type=ImportError)
     lengths = {"max_length": 64, "train_max_length": 64}
@@ -229,16 +143,10 @@ def test_ctrl_c_in_a_network_ends_the_fit_and_its_fold_is_not_kept(
             raise KeyboardInterrupt
         step(self)
 
-    kept = tmp_path / "run"
     monkeypatch.setattr(training.Training, "_take_step", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        teacher(estimator=network, n_pairs=10, checkpoint=kept).fit(DATA.pairs, DATA.y)
+        teacher(estimator=network, n_pairs=10).fit(DATA.pairs, DATA.y)
     assert steps.count(0) == 2 and steps[-2:] == [0, 1]
-    assert [path.name for path in kept.glob("fold-*.json")] == ["fold-0.json"]
-    monkeypatch.setattr(training.Training, "_take_step", step)
-    again = teacher(estimator=network, n_pairs=10, checkpoint=kept).fit(DATA.pairs, DATA.y)
-    whole = teacher(estimator=network, n_pairs=10).fit(DATA.pairs, DATA.y)
-    np.testing.assert_array_equal(again.scores_, whole.scores_)
 
 
 @pytest.mark.parametrize(
@@ -284,19 +192,6 @@ def test_texts_of_a_corpus_are_paired_in_place_of_the_labelled_ones():
     few = teacher(corpus=corpus, n_pairs=5).fit(labelled, DATA.y[train])
     assert len(few.pairs_) == 5
     assert {tuple(pair) for pair in few.pairs_} <= {tuple(pair) for pair in model.pairs_}
-
-
-def test_a_run_of_one_corpus_does_not_go_on_with_another(tmp_path):
-    corpus = [f"a text of {number}" for number in range(6)]
-    kept = tmp_path / "run"
-    first = teacher(corpus=corpus, checkpoint=kept).fit(DATA.pairs, DATA.y)
-    SEEN.clear()
-    again = teacher(corpus=corpus, checkpoint=kept).fit(DATA.pairs, DATA.y)
-    assert not SEEN
-    np.testing.assert_array_equal(again.scores_, first.scores_)
-    for other in (corpus[:-1], None):
-        with pytest.raises(ValueError, match="belongs to other pairs, labels or settings"):
-            teacher(corpus=other, checkpoint=kept).fit(DATA.pairs, DATA.y)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from estimators.encoders.transformer import Transformer
 from estimators.training.loop import Training
 from estimators.training.objectives import Examples
 from estimators.training.settings import Settings
-from tests.estimators.tiny_model import MAX_TOKENS, make_tiny_model
+from tests.estimators.tiny_model import MAX_TOKENS
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
 transformers = pytest.importorskip("transformers", reason="needs the extra neural")
@@ -69,7 +69,6 @@ def make_training(folder, columns, y=None, **settings) -> Training:
         examples,
         Settings(**base | settings),
         evaluate=None,
-        checkpoint=None,
         verbose=0,
     )
 
@@ -191,38 +190,13 @@ def test_the_weights_of_the_best_score_are_kept(tiny_model, monkeypatch):
     assert not all(np.array_equal(kept[name], asked[3][name]) for name in kept)
 
 
-def test_a_run_without_a_seed_goes_on_with_the_saved_one(tiny_model, tmp_path):
-    first = make(tiny_model, checkpoint=tmp_path, random_state=None).fit(PAIRS, SCORES)
-    again = make(tiny_model, checkpoint=tmp_path, random_state=None).fit(PAIRS, SCORES)
-    assert again.loss_curve_ == first.loss_curve_
-
-
-def test_checkpoints_of_other_runs_and_torn_files_are_refused(tiny_model, tmp_path):
-    model = make(tiny_model, checkpoint=tmp_path / "run").fit(PAIRS, SCORES)
-    for name, change in {
-        "learning_rate": {"learning_rate": 2e-3},
-        "seed": {"random_state": 1},
-    }.items():
-        with pytest.raises(ValueError, match=rf"another run .*{name}"):
-            clone(model).set_params(**change).fit(PAIRS, SCORES)
-    with pytest.raises(ValueError, match=r"another run .*rows"):
-        clone(model).fit(PAIRS, SCORES[::-1])
-    other = make_tiny_model(tmp_path / "other", seed=3)
-    with pytest.raises(ValueError, match=r"another run .*model"):
-        clone(model).set_params(model=other).fit(PAIRS, SCORES)
-    state = next((tmp_path / "run").glob("step-*")) / "state.safetensors"
-    state.write_bytes(state.read_bytes()[:-100])
-    with pytest.raises(ValueError, match=r"is damaged .*delete that folder"):
-        clone(model).fit(PAIRS, SCORES)
-
-
-def test_lack_of_gpu_memory_says_what_may_fit(tiny_model, monkeypatch, tmp_path):
+def test_lack_of_gpu_memory_says_what_may_fit(tiny_model, monkeypatch):
     def full(self, rows):
         raise torch.cuda.OutOfMemoryError("no memory")
 
     monkeypatch.setattr(Training, "backward", full)
-    with pytest.raises(MemoryError, match=r"6 rows; give micro_batch_size=6, .*checkpoint is kept"):
-        make(tiny_model, checkpoint=tmp_path).fit(PAIRS, SCORES)
+    with pytest.raises(MemoryError, match="6 rows; give micro_batch_size=6"):
+        make(tiny_model).fit(PAIRS, SCORES)
     with pytest.raises(MemoryError, match="micro_batch_size=2"):
         make(tiny_model, micro_batch_size=4).fit(PAIRS, SCORES)
 
@@ -257,16 +231,11 @@ def test_bad_input_is_named_before_any_step(tiny_model, monkeypatch, parameters,
         make(tiny_model, **parameters).fit(rows, y)
 
 
-def test_bad_eval_sets_and_checkpoints_are_named(tiny_model, tmp_path):
+def test_bad_eval_sets_are_named(tiny_model):
     with pytest.raises(TypeError, match="eval_set must be a tuple"):
         make(tiny_model).fit(PAIRS, SCORES, eval_set=PAIRS)
     with pytest.raises(ValueError, match=r"y of eval_set\[0\] is None"):
         make(tiny_model).fit(PAIRS, SCORES, eval_set=(PAIRS, None))
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(NotADirectoryError, match=r"checkpoint=.* is a file"):
-        make(tiny_model, checkpoint=tmp_path / "file").fit(PAIRS, SCORES)
-    with pytest.raises(TypeError, match="checkpoint=3"):
-        make(tiny_model, checkpoint=3).fit(PAIRS, SCORES)
 
 
 def test_a_loss_that_is_not_finite_ends_the_run(tiny_model, monkeypatch):

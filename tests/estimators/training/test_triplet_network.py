@@ -1,4 +1,4 @@
-"""Triplet networks: padding, batches, the null text, checkpoints, folders, and bad input."""
+"""Triplet networks: padding, batches, the null text, folders, and bad input."""
 
 import pickle
 import shutil
@@ -122,7 +122,7 @@ def test_vectors_do_not_depend_on_who_is_beside(monkeypatch):
     texts, _ = clusters()
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        network = TextVectors(TokenConvolutions(8, (3, 4, 5), 6), 6, "cpu", "n", "float32")
+        network = TextVectors(TokenConvolutions(8, (3, 4, 5), 6), 6, "cpu", "float32")
     network.module.requires_grad_(False)
     together = network.vectors(states_of(texts))
     alone = np.vstack([network.vectors(states_of(texts[[row]])) for row in range(60)])
@@ -163,7 +163,7 @@ def test_n_pairs_leaves_out_partners_of_its_own_group():
     network = make_network(model, 8, 0)
     training = Training(
         network, examples, training_settings(model), objective=objective,
-        evaluate=None, checkpoint=None, verbose=0,
+        evaluate=None, verbose=0,
     )  # fmt: skip
     expected = looped_n_pairs(network.vectors(states).astype(float), rows, topics, 0.5)
     assert training.backward(np.arange(4)) == pytest.approx(expected, rel=1e-5)
@@ -179,7 +179,6 @@ def test_n_pairs_of_a_text_without_a_vector_move_it_nowhere():
         x=x.requires_grad_(),
         codes=np.array([[0, 1], [2, 3]]),
         settings=SimpleNamespace(temperature=0.05),
-        processes=SimpleNamespace(rank=0, size=1, order=[0], gather=lambda part: [part]),
     )
     NPairs(np.arange(4)).loss(batch).backward()
     assert not x.grad[0, 0].any() and x.grad.abs().max() < 100
@@ -203,14 +202,6 @@ def test_labels_are_mined_as_film_does(model):
     assert 0 <= fitted.score(TEXTS, labels) <= 1
     assert fitted.score(TEXTS, labels) == fitted.score(TEXTS, labels)
     assert fitted.score(TEXTS, TRIPLETS) in np.arange(6) / 5
-
-
-def test_a_checkpoint_of_another_run_is_refused(model, tmp_path):
-    model.set_params(checkpoint=tmp_path / "run", epochs=1).fit(TEXTS, TRIPLETS)
-    with pytest.raises(ValueError, match=r"checkpoint=.* belongs to another run \(rows"):
-        model.fit(TEXTS, TRIPLETS[:4])
-    with pytest.raises(ValueError, match=r"belongs to another run \(model"):
-        clone(model).set_params(width=4).fit(TEXTS, TRIPLETS)
 
 
 def test_an_interrupt_while_a_copy_is_made_again_leaves_no_untrained_network(model, monkeypatch):

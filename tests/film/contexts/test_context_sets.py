@@ -44,7 +44,7 @@ def test_selection_is_that_of_comparing_all_with_all(seed):
 
 
 def test_own_places_hold_every_context_with_the_sentence():
-    assert own_places([3, 10], sides=2).tolist() == [1, 2, 3, 4, 5, 8, 9, 10, 11, 12]
+    assert own_places([3, 4, 10]).tolist() == [2, 3, 4, 5, 9, 10, 11]
     assert own_places([]).tolist() == []
 
 

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="needs the extra neural")
 from film.contexts.discriminator import (  # noqa: E402
     Discriminator,
     Interaction,
+    Likeness,
     fit_loss,
     fit_weights,
 )
@@ -170,14 +171,13 @@ def test_vectors_are_where_tokens_start_from_and_are_left_as_they_were():
     np.testing.assert_array_equal(vectors, kept)
 
 
-def test_sentences_alike_fit_together():
+def test_likeness_is_one_product():
     torch.manual_seed(0)
-    head, plain = (Interaction(7 - k, width=4, n_alike=3 - k).double() for k in (0, 3))
-    plain.load_state_dict(head.state_dict(), strict=False)
+    head = Likeness().double()
     left, right, centre = torch.randn(3, 2, 7, dtype=torch.float64)
     assert float(head.root_gain.detach() ** 2) == pytest.approx(5, rel=1e-6)
     with torch.no_grad():
         head.root_gain.fill_(3.0)
+        head.bias.fill_(-2.0)
     found = (head.left(left) + head.right(right)) @ head.centre(centre).T
-    rest = (plain.left(left[:, :4]) + plain.right(right[:, :4])) @ plain.centre(centre[:, :4]).T
-    torch.testing.assert_close(found, rest + 9 * (left + right)[:, 4:] @ centre[:, 4:].T)
+    torch.testing.assert_close(found, 9 * (left + right) @ centre.T - 2)

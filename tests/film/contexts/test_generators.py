@@ -1,7 +1,6 @@
 """The generator against itself one sentence at a time, and as a probability distribution."""
 
-import math
-
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra neural")
@@ -12,7 +11,6 @@ from film.contexts.generators import (  # noqa: E402  # noqa: E402
     RIGHT,
     Generator,
     Size,
-    TiedEmbedding,
 )
 from film.contexts.vocabulary import END  # noqa: E402
 
@@ -23,7 +21,7 @@ def made(n_tokens=11, seed=0, size=MINI, **options):
     torch.manual_seed(seed)
     model = Generator(n_tokens, size, max_length=9, **options).double().eval()
     with torch.no_grad():
-        model.decoder_norm.weight.fill_(1.0)
+        model.decoder.norm.weight.fill_(1.0)
         # Sharper than at the start, so that an error shows.
         for parameter in model.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
@@ -43,87 +41,6 @@ def triples(n):
 def log_likelihood(model, batch, place):
     memories = [model.memory(*batch[at], at) for at in range(3) if at != place]
     return model.log_likelihood(memories, *batch[place], place)
-
-
-def copied(pairs):
-    """Modules of torch with the weights of ours."""
-    for theirs, ours in pairs:
-        theirs.weight.copy_(ours.weight)
-        theirs.bias.copy_(ours.bias)
-
-
-def encoder_of_torch(model):
-    layers = []
-    for ours in model.encoder:
-        theirs = torch.nn.TransformerEncoderLayer(
-            8, 2, 12, dropout=0.0, norm_first=True, batch_first=True, dtype=torch.float64
-        )
-        theirs.self_attn.in_proj_weight.copy_(ours.attention.projection.weight)
-        theirs.self_attn.in_proj_bias.copy_(ours.attention.projection.bias)
-        copied(
-            [
-                (theirs.self_attn.out_proj, ours.attention.output),
-                (theirs.norm1, ours.attention.norm),
-                (theirs.norm2, ours.feed[0]),
-                (theirs.linear1, ours.feed[1]),
-                (theirs.linear2, ours.feed[4]),
-            ]
-        )
-        layers.append(theirs)
-    return layers
-
-
-def decoder_of_torch(model):
-    layers = []
-    remembered = zip(model.remember.weight.chunk(2), model.remember.bias.chunk(2), strict=True)
-    for ours, (weight, bias) in zip(model.decoder, remembered, strict=True):
-        theirs = torch.nn.TransformerDecoderLayer(
-            8, 2, 12, dropout=0.0, norm_first=True, batch_first=True, dtype=torch.float64
-        )
-        theirs.self_attn.in_proj_weight.copy_(ours.attention.projection.weight)
-        theirs.self_attn.in_proj_bias.copy_(ours.attention.projection.bias)
-        theirs.multihead_attn.in_proj_weight.copy_(torch.cat([ours.query.weight, weight]))
-        theirs.multihead_attn.in_proj_bias.copy_(torch.cat([ours.query.bias, bias]))
-        copied(
-            [
-                (theirs.self_attn.out_proj, ours.attention.output),
-                (theirs.multihead_attn.out_proj, ours.output),
-                (theirs.norm1, ours.attention.norm),
-                (theirs.norm2, ours.norm),
-                (theirs.norm3, ours.feed[0]),
-                (theirs.linear1, ours.feed[1]),
-                (theirs.linear2, ours.feed[4]),
-            ]
-        )
-        layers.append(theirs)
-    return layers
-
-
-@pytest.mark.parametrize("place", [LEFT, CENTRE, RIGHT])
-@torch.no_grad()
-def test_it_is_the_transformer_of_torch(place):
-    model = made()
-    scale, table = 8**0.5, model.vocabulary
-    triple = [[4, 5, 6], [7, 8], [9, 10, 3, 1]]
-    states = []
-    for at in {LEFT, CENTRE, RIGHT} - {place}:
-        tokens = [*triple[at], END]
-        x = scale * table.weight[tokens] + model.positions.weight[: len(tokens)]
-        x = (x + model.read.weight[at])[None]
-        for layer in encoder_of_torch(model):
-            x = layer(x)
-        states.append(model.encoder_norm(x))
-    before = [END, *triple[place]]
-    x = scale * table.weight[before] + model.positions.weight[: len(before)]
-    x = (x + model.written.weight[place])[None]
-    causal = torch.nn.Transformer.generate_square_subsequent_mask(len(before), dtype=x.dtype)
-    for layer in decoder_of_torch(model):
-        x = layer(x, torch.cat(states, dim=1), tgt_mask=causal)
-    logits = model.decoder_norm(x)[0] @ table.weight.T + table.bias
-    following = [*triple[place], END]
-    expected = logits.log_softmax(dim=1)[range(len(following)), following].mean()
-    batch = [(torch.tensor([each]), [len(each)]) for each in triple]
-    torch.testing.assert_close(log_likelihood(model, batch, place)[0], expected)
 
 
 @pytest.mark.parametrize("place", [LEFT, CENTRE, RIGHT])
@@ -168,83 +85,31 @@ def test_the_loss_is_the_mean_over_all_tokens(place):
     torch.testing.assert_close(model.loss(batch, {0, 1, 2} - {place}), both.mean())
 
 
-COUNTS = [5, 0, 9, 9, 1, 7, 3]
-
-
-def looped_probabilities(table, state, group):
-    """Of all tokens after one state, by the definition with the frequent first."""
-    order = sorted(range(len(COUNTS)), key=lambda token: -COUNTS[token])
-    frequent = order[: table.sizes[0]]
-    rare = order[table.sizes[0] :]
-    groups = [rare[start : start + group] for start in range(0, len(rare), group)]
-    place = {token: rank for rank, token in enumerate(order)}
-
-    def exponentials(tokens):
-        return [
-            math.exp(table.weight[place[token]] @ state + table.bias[place[token]])
-            for token in tokens
-        ]
-
-    of_groups = [math.exp(value) for value in table.groups(state)]
-    total = sum(exponentials(frequent)) + sum(of_groups)
-    found = dict(zip(frequent, (value / total for value in exponentials(frequent)), strict=True))
-    for members, of_group in zip(groups, of_groups, strict=True):
-        inner = exponentials(members)
-        for token, value in zip(members, inner, strict=True):
-            found[token] = of_group / total * value / sum(inner)
-    return [found[token] for token in range(len(COUNTS))]
-
-
-@pytest.mark.parametrize("n_frequent", [1, 3, 6])
-@pytest.mark.parametrize("group", [2, 3])
 @torch.no_grad()
-def test_probabilities_in_two_steps_are_those_of_the_definition(n_frequent, group, monkeypatch):
-    monkeypatch.setattr("film.contexts.generators.GROUP", group)
-    torch.manual_seed(0)
-    table = TiedEmbedding(7, 4, n_frequent, COUNTS).double()
-    torch.nn.init.normal_(table.bias)
-    states = torch.randn(5, 4, dtype=torch.float64)
-    expected = torch.tensor(
-        [looped_probabilities(table, state, group) for state in states], dtype=torch.float64
+def test_probabilities_of_the_first_token_sum_to_1_and_start_from_counts():
+    """Given the tokens before, all tokens and the end share the probability of 1."""
+    model = made()
+    memories = [model.memory(*sentences(1, seed=at), at) for at in (LEFT, RIGHT)]
+    # One token and the end of a sentence, and the end alone.
+    alone = float(model.log_likelihood(memories, torch.zeros(1, 0, dtype=int), [0], CENTRE))
+    total = 0.0
+    for token in set(range(11)) - {END}:
+        before = model._log_probabilities(memories, torch.tensor([[token]]), [1], CENTRE)[0][0]
+        total += float(before.exp())
+    assert total + np.exp(alone) == pytest.approx(1)
+    counts = np.array([5, 0, 9, 9, 1, 7, 3])
+    network = Generator(7, MINI, counts=counts)
+    torch.nn.init.zeros_(network.tokens)
+    first = network.log_likelihood(
+        [network.memory([[4]], [1], LEFT)], torch.zeros(1, 0, dtype=int), [0], CENTRE
     )
-    torch.testing.assert_close(expected.sum(dim=1), torch.ones(5, dtype=torch.float64))
-    rows, tokens = torch.arange(5).repeat_interleave(7), torch.arange(7).repeat(5)
-    found = table.log_probabilities(states[rows], tokens)
-    torch.testing.assert_close(found.exp().view(5, 7), expected)
-
-
-@pytest.mark.parametrize("n_frequent", [None, 1, 3])
-@torch.no_grad()
-def test_counts_are_where_probabilities_start_from(n_frequent, monkeypatch):
-    monkeypatch.setattr("film.contexts.generators.GROUP", 2)
-    table = TiedEmbedding(7, 4, n_frequent, COUNTS)
-    if n_frequent is not None:
-        torch.nn.init.zeros_(table.groups.weight)
-    found = table.log_probabilities(torch.zeros(7, 4), torch.arange(7)).exp()
-    smoothed = torch.tensor(COUNTS) + 1.0
-    torch.testing.assert_close(found, smoothed / smoothed.sum())
+    assert float(first.exp()) == pytest.approx((counts[END] + 1) / (counts + 1).sum(), rel=1e-5)
 
 
 @torch.no_grad()
-def test_the_order_of_frequency_is_kept_with_the_weights(monkeypatch):
-    monkeypatch.setattr("film.contexts.generators.GROUP", 2)
-    counts = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5]
-    model = made(n_frequent=4, counts=counts)
-    other = Generator(11, MINI, max_length=9, n_frequent=4).double().eval()
-    other.load_state_dict(model.state_dict())
-    batch = triples(4)
-    torch.testing.assert_close(other.loss(batch), model.loss(batch), rtol=0, atol=0)
-    # Frequent are 5, 7, then 4, 8 and 10, the first two of them.
-    ranks = model.vocabulary.ranks
-    assert ranks[[5, 7, 4, 8, 10]].tolist() == [0, 1, 2, 3, 4]
-
-
-@torch.no_grad()
-def test_half_precision_sums_in_single():
-    torch.manual_seed(0)
-    table = TiedEmbedding(3000, 8, None, None).bfloat16()
-    found = table.log_probabilities(torch.randn(2, 8).bfloat16(), torch.tensor([5, 6]))
-    assert found.dtype == torch.float32
+def test_layers_start_from_different_numbers():
+    layers = Generator(7, MINI).decoder.layers
+    assert not torch.equal(layers[0].linear1.weight, layers[1].linear1.weight)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +117,7 @@ def test_half_precision_sums_in_single():
     [
         ({"size": "huge"}, "'huge' must be one of tiny, small, base, large"),
         ({"size": (10, 3, 1, 1, 4)}, "heads divide"),
-        ({"n_frequent": 3, "counts": [1, 2]}, r"counts has shape \(2,\)"),
+        ({"counts": [1, 2]}, r"counts has shape \(2,\)"),
     ],
 )
 def test_what_cannot_be_is_refused(options, message):

@@ -330,30 +330,6 @@ def test_weights_are_in_any_scale(method, scale):
     torch.testing.assert_close(found, expected)
 
 
-@pytest.mark.parametrize("method", TRAINABLE[:-1])
-@pytest.mark.parametrize(("tile", "learns"), [(1, "12"), (40, "12"), (None, "1"), (None, "2")])
-def test_weights_have_the_gradients_of_the_dense_form(method, tile, learns):
-    x1, mask1 = batch(2, 5, 4, ragged=True)
-    x2, mask2 = batch(3, 3, 6, ragged=True)
-    given = x1, x2, mask1, mask2, method
-
-    def of_weights(function, **options):
-        weights = [weights_of(mask) for mask in (mask1, mask2)]
-        for side in learns:
-            weights[int(side) - 1].requires_grad_()
-        found = function(*given, weights1=weights[0], weights2=weights[1], **options)
-        generator = torch.Generator().manual_seed(9)
-        total = (found * torch.randn(found.shape, generator=generator, dtype=found.dtype)).sum()
-        if total.requires_grad:  # with "rcmd1" and "rcmd2" one side's weights play no part
-            total.backward()
-        return [torch.zeros_like(w) if w.grad is None else w.grad for w in weights]
-
-    found, expected = of_weights(allpairs_similarity, tile=tile), of_weights(dense)
-    for one, other, mask in zip(found, expected, (mask1, mask2), strict=True):
-        torch.testing.assert_close(one, other, atol=1e-14, rtol=1e-12)
-        assert (one[~mask] == 0).all()
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("size", [1.0, 1e-7])
 @pytest.mark.parametrize("ragged", [False, True])
@@ -409,22 +385,6 @@ def test_a_second_derivative_is_an_error():
     )
     with pytest.raises(RuntimeError, match="differentiate twice"):
         d.sum().backward()
-
-
-def test_weights_that_learn_have_exact_gradients_of_tokens_of_16_bits(monkeypatch):
-    x1, mask1 = batch(0, 4, 5, 32, torch.bfloat16, ragged=True)
-    x2, mask2 = batch(1, 7, 3, 32, torch.bfloat16, ragged=True)
-
-    def gradients():
-        weights = [weights_of(mask).float().requires_grad_() for mask in (mask1, mask2)]
-        found = allpairs_similarity(x1, x2, mask1, mask2, weights1=weights[0], weights2=weights[1])
-        (found * torch.arange(28.0).view(4, 7)).sum().backward()
-        return [each.grad for each in weights]
-
-    expected = gradients()
-    monkeypatch.setattr(module, "_has_short_products", lambda _: True)
-    for one, other in zip(gradients(), expected, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

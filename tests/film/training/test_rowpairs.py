@@ -54,16 +54,6 @@ def test_gradients(kind):
     )
 
 
-@pytest.mark.parametrize("kind", KINDS[:-1])
-def test_gradients_of_weights(kind):
-    x1, x2, mask1, mask2 = batch()
-    weights = [torch.rand(m.shape, dtype=torch.float64) + 0.5 for m in (mask1, mask2)]
-    assert torch.autograd.gradcheck(
-        lambda a, b: rowpairs_similarity(x1, x2, mask1, mask2, kind, weights1=a, weights2=b),
-        tuple(w.requires_grad_() for w in weights),
-    )
-
-
 def test_padding_may_hold_nan_and_gets_no_gradient():
     x1, x2, mask1, mask2 = batch()
     plain = rowpairs_similarity(x1, x2, mask1, mask2)
