@@ -8,10 +8,9 @@
   torch, and in the sparse form of CLRCMD: first whether kernel and torch give the same, then memory
   and time.
 - ``step``: a training step of MiniLM with RCMD and one with mean pooling.
-- ``metric``: the matrix K of FILM and its products with a map, against NumPy on the processor.
 - ``finder``: the nearest points of some, among all points and in cells, against NumPy.
 
-The last two fail where results differ by more than rounding. Each case has a process of its own
+The last fails where results differ by more than rounding. Each case has a process of its own
 and is cut after 100 seconds; what it has measured until then is kept. The exit status is 1 where a
 case failed. ``--quick`` takes small sizes, needs no GPU and records only where ``--out`` says so.
 All rows name the device.
@@ -33,7 +32,6 @@ import numpy as np
 from benchmarks.support.run import Results, parser_of
 from estimators.encoders import Transformer, find_model
 from film.corpus import NearestSearch, learn_centres
-from film.metric import RowsOnDevice, pull_matrix
 from film.training import allpairs_similarity, contrastive_loss
 
 KIT = Path(__file__).parents[1] / "out" / "gpu" / "all-MiniLM-L6-v2"
@@ -241,24 +239,6 @@ def step(device: str, quick: bool) -> Rows:
     yield Row(case, found["rcmd"], POOLING, found["avg"])
 
 
-def metric(device: str, quick: bool) -> Rows:
-    """Compare K and the products of a round of FILM on a device with those of NumPy."""
-    m, r, d = (300, 20, 5) if quick else (50_000, 600, 100)
-    draws = np.random.default_rng(0)
-    pair = [draws.standard_normal((m, r), dtype=np.float32) for _ in range(2)]
-    B = draws.standard_normal((r, d), dtype=np.float32)
-    activity = (draws.random(m) < 0.3).astype(np.float64)
-    moved = [RowsOnDevice(rows, device) for rows in pair]
-    ways = {
-        f"K of {m} anchors, rank {r}": lambda rows: pull_matrix(*rows, activity),
-        f"images of {m} anchors, rank {r} to {d}": lambda rows: rows[0] @ B,
-    }
-    for case, product in ways.items():
-        found, expected = product(moved), product(pair)
-        gap = float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
-        yield _compared(case, gap, lambda p=product: p(moved), lambda p=product: p(pair))
-
-
 def finder(device: str, quick: bool) -> Rows:
     """Look up the nearest points of some on a device and by NumPy, as a duplicate finder does."""
     n, m, d, cells = (500, 100, 20, 10) if quick else (50_000, 5_000, 256, 900)
@@ -337,7 +317,7 @@ def seconds_of(work: Callable[[], Any], device: str) -> float:
 
 
 CASES: dict[str, Callable[[str, bool], Rows]] = {
-    each.__name__: each for each in (kernel, step, metric, finder)
+    each.__name__: each for each in (kernel, step, finder)
 }
 """Cases by their names, in the order in which they run."""
 

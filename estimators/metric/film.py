@@ -12,9 +12,8 @@ from sklearn.preprocessing import normalize
 from estimators.inputs import check_choice, check_real, checked_memory, progress_bar
 from estimators.metric.triplet_metric import TripletMetric, in_units
 from estimators.persistence import savable
-from film.corpus import RowBlocks, checked_device
+from film.corpus import RowBlocks
 from film.metric import (
-    RowsOnDevice,
     anchor_sums,
     block_moments,
     block_svd,
@@ -79,9 +78,6 @@ class FILM(TripletMetric):
         Cache of the decomposition, by X, ``rank`` and ``random_state``, for fits that differ only
         in other parameters, as in a grid search. It stores (n_samples + n_features) · rank numbers.
         Use a private folder, because its files are unpickled. Ignored for blocks on disk.
-    device : str, default=None
-        Torch device for the products of each round, such as "cuda"; it holds 2 · m · rank numbers.
-        None uses NumPy. Maps agree up to rounding.
     random_state : int, RandomState or None, default=None
         Seeds the decomposition, mining, the start of "cayley" and random maps.
     verbose : int, default=0
@@ -163,7 +159,6 @@ class FILM(TripletMetric):
     max_iter: int = 100
     tol: float = 1e-2
     memory: Any = None
-    device: Any = None
     random_state: Any = None
     verbose: int = 0
 
@@ -179,8 +174,6 @@ class FILM(TripletMetric):
             raise ValueError(f"solver={self.solver!r} is a separate estimator: MiniBatchFILM")
         check_choice("solver", self.solver, SOLVERS)
         checked_memory(self.memory)
-        if self.device is not None:
-            checked_device(self.device)
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         rank = min(self.rank, *points.shape)
@@ -227,8 +220,6 @@ class FILM(TripletMetric):
                 # It amplifies differences in the last digits, which a factor of X makes.
                 for sums in (anchors, pulls, second_moment):
                     sums[...] = sums.astype(np.float32)
-            if self.device is not None:
-                anchors, pulls = (RowsOnDevice(rows, self.device) for rows in (anchors, pulls))
             solution = solve(
                 anchors,
                 pulls,

@@ -111,6 +111,7 @@ _GONE = {
     ),
     "ContextRegressor": ("reference",),
     "PairTeacher": ("checkpoint",),
+    "FILM": ("device",),
     "DuplicateClassifier": (
         *("_domain", "_familiarity", "_training_similarity", "_untrained", "untrained_share_"),
     ),

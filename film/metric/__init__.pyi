@@ -5,7 +5,6 @@ from .minibatch import anchor_batches as anchor_batches
 from .minibatch import batch_step as batch_step
 from .minibatch import initial_components as initial_components
 from .minibatch import pass_settled as pass_settled
-from .objective import RowsOnDevice as RowsOnDevice
 from .objective import pull_matrix as pull_matrix
 from .solver import solve as solve
 from .stopping import StopReason as StopReason

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from film.metric.objective import Rows, pull_matrix
+from film.metric.objective import pull_matrix
 from film.threads import one_blas_thread
 
 # Widths of the smoothed hinge in units of the margin: the first, the one for slow rounds, and the
@@ -122,8 +122,8 @@ def rank_bound(
 
 
 def descend_factor(
-    anchors: Rows,
-    pulls: Rows,
+    anchors: np.ndarray,
+    pulls: np.ndarray,
     unit: float,
     S_all: np.ndarray,
     first: np.ndarray,
@@ -133,7 +133,7 @@ def descend_factor(
 
     Parameters
     ----------
-    anchors, pulls : ndarray of shape (m, r), or RowsOnDevice
+    anchors, pulls : ndarray of shape (m, r)
         v_i and a_i.
     unit : float
         Divisor of the pulls.
@@ -339,7 +339,7 @@ def _best_length(pulled: np.ndarray, margin: float, square: float) -> float:
 
 
 def _images(
-    anchors: Rows, pulls: Rows, B: np.ndarray, unit: float
+    anchors: np.ndarray, pulls: np.ndarray, B: np.ndarray, unit: float
 ) -> tuple[np.ndarray, np.ndarray]:
     dtype = anchors.dtype
     return anchors @ B.astype(dtype), pulls @ (B / unit).astype(dtype)

@@ -7,9 +7,6 @@ manifold, s (d,) ≥ 0. The learned representation is y_i = diag(√s) Pᵀ v_i.
 
 from __future__ import annotations
 
-from copy import copy
-from typing import Any
-
 import numpy as np
 import scipy.linalg
 from scipy.special import expit
@@ -20,81 +17,9 @@ _ROWS = 16_384
 """Rows per block in `pull_matrix`."""
 
 
-class RowsOnDevice:
-    """Rows in the memory of a torch device, multiplied there.
-
-    Use them as the anchors or pulls of `film.metric.solve`: after the first transfer, only (r, d),
-    (m, d) and (r, r) arrays are copied. Products equal those of NumPy up to rounding, unless torch
-    is set to lower float32 precision (``torch.set_float32_matmul_precision``).
-
-    Parameters
-    ----------
-    rows : ndarray of float32 or float64, shape (m, r)
-        The rows.
-    device : str
-        A torch device, such as "cuda".
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from film.metric import RowsOnDevice
-    >>> RowsOnDevice(np.eye(2), "cpu") @ np.array([[2.0], [3.0]])
-    array([[2.],
-           [3.]])
-    """
-
-    def __init__(self, rows: np.ndarray, device: str) -> None:
-        import torch
-
-        self.dtype = rows.dtype
-        self._rows = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, places: np.ndarray) -> RowsOnDevice:
-        """Copy some rows, on the same device."""
-        some = copy(self)
-        some._rows = self._rows[self._moved(places)]
-        return some
-
-    def __matmul__(self, B: np.ndarray) -> np.ndarray:
-        return (self._rows @ self._moved(B)).cpu().numpy()
-
-    @property
-    def T(self) -> RowsOnDevice:
-        """The transposed matrix, sharing memory."""
-        turned = copy(self)
-        turned._rows = self._rows.T
-        return turned
-
-    @property
-    def norm(self) -> float:
-        """Frobenius norm."""
-        return float(self._rows.norm())
-
-    def weighted_product(self, other: RowsOnDevice, weights: np.ndarray) -> np.ndarray:
-        """Σ_i w_i x_i y_iᵀ over the rows of both, (r, r); rows with w_i = 0 are skipped."""
-        if weights.all() and weights.dtype == bool:
-            return (self._rows.T @ other._rows).cpu().numpy()
-        chosen = np.flatnonzero(weights)
-        total = self._rows.new_zeros(self._rows.shape[1], other._rows.shape[1])
-        for start in range(0, len(chosen), _ROWS):
-            some = chosen[start : start + _ROWS]
-            places, scale = self._moved(some), self._moved(weights[some, None].astype(other.dtype))
-            total += self._rows[places].T @ (other._rows[places] * scale)
-        return total.cpu().numpy()
-
-    def _moved(self, values: np.ndarray) -> Any:
-        import torch
-
-        return torch.from_numpy(np.ascontiguousarray(values)).to(self._rows.device)
-
-
-Rows = np.ndarray | RowsOnDevice
-
-
-def hinge_arguments(P: np.ndarray, s: np.ndarray, anchors: Rows, pulls: Rows) -> np.ndarray:
+def hinge_arguments(
+    P: np.ndarray, s: np.ndarray, anchors: np.ndarray, pulls: np.ndarray
+) -> np.ndarray:
     """Average triplet violation of each anchor.
 
     z_i = −y_i · diag(√s) Pᵀ a_i (paper, step 2); the hinge loss of anchor i is max(0, z_i + m).
@@ -105,7 +30,7 @@ def hinge_arguments(P: np.ndarray, s: np.ndarray, anchors: Rows, pulls: Rows) ->
         Orthonormal columns.
     s : ndarray of shape (d,)
         Non-negative weights of the columns.
-    anchors, pulls : ndarray of shape (m, r), or RowsOnDevice
+    anchors, pulls : ndarray of shape (m, r)
         Rows v_i and a_i.
 
     Returns
@@ -127,12 +52,12 @@ def hinge_arguments(P: np.ndarray, s: np.ndarray, anchors: Rows, pulls: Rows) ->
     return -np.einsum("il,il,l->i", anchors @ P, pulls @ P, s)
 
 
-def pull_matrix(anchors: Rows, pulls: Rows, activity: np.ndarray) -> np.ndarray:
+def pull_matrix(anchors: np.ndarray, pulls: np.ndarray, activity: np.ndarray) -> np.ndarray:
     """K = −Σ_i λ_i a_i v_iᵀ (paper, step 4).
 
     Parameters
     ----------
-    anchors, pulls : ndarray of shape (m, r), or both RowsOnDevice
+    anchors, pulls : ndarray of shape (m, r)
         Rows v_i and a_i.
     activity : ndarray of shape (m,)
         λ_i, boolean, or in [0, 1] for averaged activities. Rows with λ_i = 0 are skipped.
@@ -150,10 +75,6 @@ def pull_matrix(anchors: Rows, pulls: Rows, activity: np.ndarray) -> np.ndarray:
     array([[-1., -0.],
            [-1., -0.]])
     """
-    if isinstance(anchors, RowsOnDevice) or isinstance(pulls, RowsOnDevice):
-        if not (isinstance(anchors, RowsOnDevice) and isinstance(pulls, RowsOnDevice)):
-            raise TypeError("anchors and pulls must both be RowsOnDevice, or both arrays")
-        return -pulls.weighted_product(anchors, activity)
     rows = np.flatnonzero(activity)
     if len(rows) == len(activity) and activity.dtype == bool:
         return -(pulls.T @ anchors)
@@ -169,7 +90,7 @@ def pull_matrix(anchors: Rows, pulls: Rows, activity: np.ndarray) -> np.ndarray:
     return -K
 
 
-def rounding_of_pulls(anchors: Rows, pulls: Rows, second_moment: np.ndarray) -> float:
+def rounding_of_pulls(anchors: np.ndarray, pulls: np.ndarray, second_moment: np.ndarray) -> float:
     """Bound the eigenvalues of K that are due to rounding.
 
     A pull is a mean of differences of points, so its error is about eps times their length even if
@@ -177,7 +98,7 @@ def rounding_of_pulls(anchors: Rows, pulls: Rows, second_moment: np.ndarray) -> 
 
     Parameters
     ----------
-    anchors, pulls : ndarray of shape (m, r), or both RowsOnDevice
+    anchors, pulls : ndarray of shape (m, r)
         Rows v_i and a_i.
     second_moment : ndarray of shape (r,)
         Mean of v² over all points, per coordinate.
@@ -197,11 +118,7 @@ def rounding_of_pulls(anchors: Rows, pulls: Rows, second_moment: np.ndarray) -> 
     """
     eps = float(np.finfo(anchors.dtype).eps)
     length = float(np.sqrt(second_moment.sum(dtype=np.float64) * len(anchors)))
-    return 4 * eps * _norm(anchors) * (_norm(pulls) + length)
-
-
-def _norm(rows: Rows) -> float:
-    return rows.norm if isinstance(rows, RowsOnDevice) else float(np.linalg.norm(rows))
+    return 4 * eps * float(np.linalg.norm(anchors)) * (float(np.linalg.norm(pulls)) + length)
 
 
 def curvatures(P: np.ndarray, K: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from film.metric.factor import FactorRound, rank_bound
-from film.metric.objective import Rows, pull_matrix
+from film.metric.objective import pull_matrix
 
 # Width of the smoothed hinge in units of the margin: the first, by how much it shrinks, and the
 # least: from there on, centring alone takes the smoothing off, and the lower bound stays tight.
@@ -25,12 +25,13 @@ _LAST_GAIN, _SMOOTHING = 1e-2, 0.25
 # Maximum number of steps at one width, and of centrings of the hinge.
 _STEPS, _CENTRES = 200, 20
 # Rounding error of an objective, as a share of it.
+Pair = tuple[np.ndarray, np.ndarray]
 _ROUNDING = 1e-7
 
 
 def polish(
-    anchors: Rows,
-    pulls: Rows,
+    anchors: np.ndarray,
+    pulls: np.ndarray,
     unit: float,
     S_all: np.ndarray,
     start: np.ndarray,
@@ -44,7 +45,7 @@ def polish(
 
     Parameters
     ----------
-    anchors, pulls : ndarray of shape (m, r), or RowsOnDevice
+    anchors, pulls : ndarray of shape (m, r)
         v_i and a_i.
     unit : float
         Divisor of the pulls.
@@ -73,14 +74,14 @@ def polish(
     dtype = anchors.dtype
     reached = 0.0
 
-    def images(B: np.ndarray, rows: tuple[Rows, Rows]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def images(B: np.ndarray, rows: Pair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         left, right = rows[0] @ B.astype(dtype), rows[1] @ (B / unit).astype(dtype)
         return left, right, margin - np.einsum("md,md->m", left, right).astype(np.float64)
 
     def true_objective(B: np.ndarray, x: np.ndarray) -> float:
         return float(np.maximum(x, 0.0).sum() + 0.5 * np.square(B.T @ B).sum())
 
-    def weighted(rows: tuple[Rows, Rows], weights: np.ndarray) -> np.ndarray:
+    def weighted(rows: Pair, weights: np.ndarray) -> np.ndarray:
         K = pull_matrix(*rows, weights).astype(np.float64) / unit
         return -(K + K.T) / 2
 

@@ -25,7 +25,6 @@ import scipy.linalg
 from film.metric.descent import minimize_on_stiefel
 from film.metric.factor import descend_factor, rank_bound
 from film.metric.objective import (
-    Rows,
     curvatures,
     fix_signs,
     hinge_arguments,
@@ -91,8 +90,8 @@ class Solution:
 
 
 def solve(
-    anchors: Rows,
-    pulls: Rows,
+    anchors: np.ndarray,
+    pulls: np.ndarray,
     second_moment: np.ndarray,
     d: int,
     *,
@@ -107,7 +106,7 @@ def solve(
 
     Parameters
     ----------
-    anchors, pulls : ndarray of shape (m, r), or RowsOnDevice
+    anchors, pulls : ndarray of shape (m, r)
         v_i and a_i of the points with triplets.
     second_moment : ndarray of shape (r,)
         Mean of v² over all points, per coordinate; coordinates are uncorrelated.
@@ -263,8 +262,8 @@ def _best_of(
 
 
 def _eigen_rounds(
-    anchors: Rows,
-    pulls: Rows,
+    anchors: np.ndarray,
+    pulls: np.ndarray,
     scale: float,
     K_all: np.ndarray,
     P: np.ndarray,
@@ -298,8 +297,8 @@ def _eigen_rounds(
 
 
 def _polished_rounds(
-    anchors: Rows,
-    pulls: Rows,
+    anchors: np.ndarray,
+    pulls: np.ndarray,
     scale: float,
     K_all: np.ndarray,
     best: _Round,
@@ -345,8 +344,8 @@ def _map_of(B: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cayley_rounds(
-    anchors: Rows,
-    pulls: Rows,
+    anchors: np.ndarray,
+    pulls: np.ndarray,
     scale: float,
     K_all: np.ndarray,
     P: np.ndarray,
@@ -390,7 +389,7 @@ def _move_activity(
     K_all: np.ndarray,
     activity: np.ndarray,
     active: np.ndarray,
-    moments: tuple[Rows, Rows, np.floating],
+    moments: tuple[np.ndarray, np.ndarray, np.floating],
     P: np.ndarray,
     s: np.ndarray,
     m: float,
@@ -414,7 +413,7 @@ def _move_activity(
 
 
 def _no_direction(
-    anchors: Rows, pulls: Rows, second_moment: np.ndarray, d: int, margin: float
+    anchors: np.ndarray, pulls: np.ndarray, second_moment: np.ndarray, d: int, margin: float
 ) -> Solution:
     """Return the leading directions with weight 1; without a scale, in the units of the data."""
     P, s = np.eye(len(second_moment), d, dtype=anchors.dtype), np.ones(d, dtype=anchors.dtype)

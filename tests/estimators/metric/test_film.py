@@ -215,26 +215,6 @@ def test_fits_with_a_memory_share_the_decomposition_and_learn_the_same(tmp_path,
     assert ranks[4:] == [5, 5, 5]
 
 
-@quiet
-@full_solvers
-def test_a_device_learns_the_same_map(solver, monkeypatch):
-    pytest.importorskip("torch", reason="needs the extra neural")
-    moved, honest = [], film_module.RowsOnDevice
-
-    def counted(rows, device):
-        moved.append(device)
-        return honest(rows, device)
-
-    monkeypatch.setattr(film_module, "RowsOnDevice", counted)
-    X, y = crowded()[0], np.arange(600) % 5
-    metric = FILM(3, rank=6, solver=solver, max_iter=4, random_state=0)
-    expected = clone(metric).fit(X, y)
-    found = metric.set_params(device="cpu").fit(X, y)
-    assert moved == ["cpu"] * 2
-    # Coordinates are in float64, whose rounding the steps of a descent feed on.
-    np.testing.assert_allclose(found.components_, expected.components_, atol=1e-5)
-
-
 @pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
 def test_sparse_rows_of_float64_are_learned_from_in_float32_whatever_their_units(unit):
     rng = np.random.default_rng(0)

@@ -8,7 +8,6 @@ import pytest
 import film.metric.objective as objective
 from film.metric.descent import minimize_on_stiefel
 from film.metric.objective import (
-    RowsOnDevice,
     curvatures,
     hinge_arguments,
     leading_eigenvectors,
@@ -264,33 +263,3 @@ def test_leading_eigenvectors_minimise_the_smooth_objective(seed):
     )
     assert result.value == pytest.approx(value, abs=1e-8)
     assert np.allclose(result.point @ result.point.T, P @ P.T, atol=1e-4)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_on_a_device_multiply_as_arrays_do(dtype):
-    pytest.importorskip("torch", reason="needs the extra neural")
-    rng = np.random.default_rng(0)
-    V, A = (rng.standard_normal((40, 6)).astype(dtype) for _ in range(2))
-    anchors, pulls = (RowsOnDevice(rows, "cpu") for rows in (V, A))
-    some = rng.random(40) < 0.5
-    shares = np.where(some, rng.random(40), 0.0)
-    # Six decimal digits of float32, in sums of 40 numbers of size one.
-    close = {"rtol": 0, "atol": 1e-4 if dtype == np.float32 else 1e-12}
-    everyone = np.ones(40, dtype=bool)
-    for activity in (everyone, some, shares, -shares, 1 - shares / 2, ~everyone):
-        found = pull_matrix(anchors, pulls, activity)
-        assert found.dtype == dtype
-        np.testing.assert_allclose(found, pull_matrix(V, A, activity), **close)
-        np.testing.assert_allclose(found, -(A.T * activity) @ V, **close)
-    P = np.linalg.qr(rng.standard_normal((6, 3)))[0].astype(dtype)
-    s = np.ones(3, dtype=dtype)
-    found = hinge_arguments(P, s, anchors, pulls)
-    np.testing.assert_allclose(found, hinge_arguments(P, s, V, A), **close)
-    assert len(anchors) == 40 and anchors.dtype == dtype
-
-
-def test_rows_on_a_device_go_with_no_array():
-    pytest.importorskip("torch", reason="needs the extra neural")
-    rows = np.eye(3)
-    with pytest.raises(TypeError, match="both be RowsOnDevice"):
-        pull_matrix(RowsOnDevice(rows, "cpu"), rows, np.ones(3))

@@ -9,7 +9,6 @@ import scipy.optimize
 import film.metric.factor as factor_module
 import film.metric.solver as solver_module
 from film.metric.objective import (
-    RowsOnDevice,
     hinge_arguments,
     leading_eigenvectors,
     smooth_objective,
@@ -503,20 +502,6 @@ def test_an_interrupt_before_the_first_map_is_passed_on(solver, monkeypatch):
         monkeypatch.setattr(factor_module, "rank_bound", interrupted)
     with pytest.raises(KeyboardInterrupt):
         solve(*problem(0)[:3], 3, solver=solver, random_state=0)
-
-
-@solvers
-def test_rows_on_a_device_give_the_same_map(solver):
-    pytest.importorskip("torch", reason="needs the extra neural")
-    anchors, pulls, second, _ = problem()
-    settings = {"solver": solver, "max_iter": 6, "tol": 1e-9, "random_state": 0}
-    expected = solve(anchors, pulls, second, 3, **settings)
-    moved = (RowsOnDevice(rows, "cpu") for rows in (anchors, pulls))
-    found = solve(*moved, second, 3, **settings)
-    assert found.n_iter == expected.n_iter
-    np.testing.assert_allclose(found.objective, expected.objective, rtol=ROUNDING[solver])
-    maps = [(each.P * each.s) @ each.P.T for each in (found, expected)]
-    np.testing.assert_allclose(*maps, atol=ROUNDING[solver])
 
 
 def ended_after(losses, ends=(), *, slack=0.0, bound=0.0, tol=0.1, nothing=100.0, max_iter=100):
