@@ -61,6 +61,7 @@ def jobs(prepared: Path) -> dict[str, Job]:
 
     torch.set_num_threads(1)  # a fork has no other threads
     data = make_question_pairs(240, random_state=0)
+    assert data.y is not None
     texts = sorted({*data.pairs.flat})
     made = make_encoder(texts, prepared / "tiny", width=16, layers=1, heads=2, random_state=0)
     model = fast_duplicates(d=4, rank=10, cv=2).fit(data.pairs[:80], data.y[:80])
