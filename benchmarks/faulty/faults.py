@@ -61,17 +61,17 @@ def jobs(prepared: Path) -> dict[str, Job]:
 
     torch.set_num_threads(1)  # a fork has no other threads
     data = make_question_pairs(240, random_state=0)
-    assert data.y is not None
+    y: Any = data.y
     texts = sorted({*data.pairs.flat})
     made = make_encoder(texts, prepared / "tiny", width=16, layers=1, heads=2, random_state=0)
-    model = fast_duplicates(d=4, rank=10, cv=2).fit(data.pairs[:80], data.y[:80])
-    other = fast_duplicates(d=4, rank=10, cv=2).fit(data.pairs[80:160], data.y[80:160])
+    model = fast_duplicates(d=4, rank=10, cv=2).fit(data.pairs[:80], y[:80])
+    other = fast_duplicates(d=4, rank=10, cv=2).fit(data.pairs[80:160], y[80:160])
     finder = DuplicateFinder().fit(texts[:100])
     save_model(model, prepared / "model.film")
     save_model(finder, prepared / "finder.film")
     rows = [(n, a, b) for n, (a, b) in enumerate(np.tile(data.pairs, (40, 1)).tolist())]
     write_table(prepared / "test.csv", ["test_id", "question1", "question2"], rows)
-    rcmd = RCMDRegressor(made, epochs=0).fit(data.pairs[:20], data.y[:20])
+    rcmd = RCMDRegressor(made, epochs=0).fit(data.pairs[:20], y[:20])
     vectorizer = TfidfVectorizer().fit(texts)
 
     def judged(folder: Path) -> bytes:
@@ -89,7 +89,7 @@ def jobs(prepared: Path) -> dict[str, Job]:
 
     def fit(folder: Path) -> None:
         found = fast_duplicates(d=4, rank=10, cv=3, memory=folder / "memory")
-        save_model(found.fit(data.pairs[:160], data.y[:160]), folder / "model.film")
+        save_model(found.fit(data.pairs[:160], y[:160]), folder / "model.film")
 
     def blocks(folder: Path) -> None:
         cut = (texts[start : start + 20] for start in range(0, len(texts), 20))
