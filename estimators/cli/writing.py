@@ -166,7 +166,8 @@ def write_result(
         # A sheet of Excel holds fewer rows and characters than other tables.
         if chosen != "xlsx":
             raise
-        handle, instead = tempfile.mkstemp(".csv", "film-", os.path.dirname(out or "") or None)
+        folder = os.path.dirname(out) or "." if is_file(out) else None
+        handle, instead = tempfile.mkstemp(".csv", "film-", folder)
         os.close(handle)
         write_table(instead, columns, kept, escape_formulas=escape)
         raise Failure(f"{error}; the result is in {instead}") from error

@@ -164,7 +164,7 @@ def test_texts_of_another_kind_are_warned_of_and_get_scores(shelf):
 
 
 def test_what_a_pipe_cannot_take_as_excel_is_kept_in_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("estimators.cli.tables.sheets._MOST_ROWS", 1)
+    monkeypatch.setattr("estimators.cli.tables.writing._MOST_ROWS", 1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "kept"))
     (tmp_path / "kept").mkdir()
     path = write_csv(tmp_path / "t.csv", ["text"], [("tea",)] * 3)
