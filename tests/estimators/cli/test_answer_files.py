@@ -208,6 +208,9 @@ def test_what_an_editor_saved_over_is_put_back(labels, inside_command, capsys):
         ["c", "d", "0"],
         ["e", "f", ""],
     ]
+    labels.write_bytes(opened)
+    answers.add(("g", "h"), "1")
+    assert [row[0] for row in read_table(labels).rows] == ["a", "c", "e", "g"]
 
 
 @pytest.mark.parametrize(

@@ -287,9 +287,14 @@ def test_excel_and_parquet_of_pandas_are_read(tmp_path):
 
 
 def test_the_first_sheet_with_cells_is_read_and_hidden_ones_last(tmp_path):
-    sheets = ("codes", [["c"], [1]]), ("empty", []), ("first", [["a"], [1]]), ("o", [["b"], [2]])
+    sheets = (
+        ("codes", [["c"], [1]]),
+        ("empty", []),
+        ("first", [[], ["a"], [], [1, None]]),
+        ("o", [["b"]]),
+    )
     table = read_table(workbook(tmp_path, *sheets, hidden=("codes",)))
-    assert (table.columns, table.rows) == (["a"], [[1]])
+    assert (table.columns, table.rows, table.lines) == (["a"], [[1]], [4])
     assert "sheet 'first' is read; others with cells are 'o', 'codes'" in table.notes[0]
 
 
