@@ -36,7 +36,7 @@ from film.datasets import make_question_pairs
 
 SHOPS = ("amazon-google", "walmart-amazon")
 DRAWS = {30: 10, 100: 10, 300: 10, 1000: 5, 5000: 2}
-DRAWS_WITH_ENCODER = {300: 3, 3000: 1}
+DRAWS_WITH_ENCODER = {300: 3, 3000: 1, 20_000: 1}
 DRAWS_OF_SHOPS = {100: 5}
 
 Pairs = tuple[Any, Any]

@@ -211,7 +211,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     like the training pairs, λ is the mean of 0.1, 0.2, …, 1, each weighted by the likelihood of the
     training labels out of fold; from 20,000 training pairs on, it is 0.1. λ rises to 1 as
     `familiarity` falls to 0. From 1,000 to 20,000 training pairs, a line then calibrates the
-    log-odds of such pairs (Platt, 1999), learned out of fold. If a class does not have two pairs
+    log-odds of such pairs (Platt, 1999), learned out of fold. A fold of over two thirds of the
+    pairs, which common texts may link, counts for neither, since its model learned from few; the
+    line then needs 1,000 other pairs. If a class does not have two pairs
     without a common question, no member is fitted and λ is 1. If a member is an encoder that learns
     nothing, the formula also uses this encoder. If, in addition, the training texts are sentences
     and there is a ``neighbourhood``, λ also rises if the encoder finds few training texts near a
