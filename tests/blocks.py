@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.estimators.cli.commands import run
+from tests.few_trees import forests_of
 
 FENCE = re.compile(
     r"(?:^<!-- not run: ([^\n]+) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
@@ -46,8 +47,9 @@ def play(blocks):
         elif block.not_run:
             continue
         elif block.language == "python":
-            # Leading lines let a traceback name the line of the document.
-            exec(compile("\n" * block.line + block.code, str(block.document), "exec"), names)
+            # Leading lines let a traceback name the line of the document. No output of it is shown.
+            with forests_of(12, 12):
+                exec(compile("\n" * block.line + block.code, str(block.document), "exec"), names)
         else:
             for command in filter(None, block.code.replace("\\\n", "").splitlines()):
                 program, *arguments = shlex.split(command, comments=True)
