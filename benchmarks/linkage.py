@@ -1,17 +1,21 @@
 """Tables of records without labels: by column, by joined cells, and by Fellegi and Sunter's model.
 
-``python -m benchmarks.linkage [--data DIR] [--out DIR] [--quick] [--tables NAME ...]``. DIR holds
-tables; without it, the folder of FILM_DATA is taken. People and products are generated too. Two
-tables are matched one to one. Each method chooses its own threshold; the best threshold is what it
-could reach among its pairs. Each table is also compared with five columns that say nothing: a time,
-a key, a count, a source and a status. The rival is fitted to the same candidates and levels of
-agreement, by 30 steps of EM from our scores, and lists pairs whose probability is at least one
-half. It uses all columns.
+``python -m benchmarks.linkage [--data DIR] [--out DIR] [--quick] [--tables NAME ...] [--rivals
+DIR]``. DIR holds tables; without it, the folder of FILM_DATA is taken. People and products are
+generated too. Two tables are matched one to one. Each method chooses its own threshold; the best
+threshold is what it could reach among its pairs. Each table is also compared with five columns that
+say nothing: a time, a key, a count, a source and a status. The rival is fitted to the same
+candidates and levels of agreement, by 30 steps of EM from our scores, and lists pairs whose
+probability is at least one half. It uses all columns. With ``--rivals``, only Splink is compared,
+in an environment of its own in DIR, on tables that it suits, with processor time.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -19,9 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit
 
 from benchmarks.general import Gold, Rows, joined, read_rows, read_tables
+from benchmarks.rivals.environment import SCRIPTS, rival_python
 from benchmarks.support.folders import data_folder
 from benchmarks.support.run import Results, parser_of, reading
 from benchmarks.thresholds import cells_of
@@ -32,12 +38,30 @@ from film.judge import em_column_weights, one_to_one
 FROM_PAIRS = ("walmart-amazon", "fodors-zagats")
 PARTS = ("train", "valid", "test")
 LEAST = 0.01
+_FEBRL = {
+    **dict.fromkeys(("given_name", "surname"), "name"),
+    **dict.fromkeys(("address_1", "suburb"), "text"),
+    **dict.fromkeys(("street_number", "state"), "exact"),
+    **dict.fromkeys(("postcode", "soc_sec_id"), "code"),
+    "date_of_birth": "date",
+}
+SPLINK = {
+    "generated people": {
+        **{"name": "name", "born": "date", "street": "text", "town": "name", "phone": "code"},
+        "location": "point",
+    },
+    "febrl1": _FEBRL,
+    "febrl3": _FEBRL,
+    "dblp-acm": {"title": "text", "authors": "text", "venue": "exact", "year": "exact"},
+}
+"""How Splink compares the columns of a table."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmark; the exit status is 2 where the data cannot be read."""
     parser = parser_of("linkage", __doc__, "holds tables")
     parser.add_argument("--tables", nargs="+", metavar="NAME", help="only these tables")
+    parser.add_argument("--rivals", metavar="DIR", help="compare with Splink, in this environment")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     with reading("linkage"):
@@ -55,6 +79,15 @@ def main(arguments: list[str] | None = None) -> int:
     for name, (sides, gold) in chosen.items():
         if len(sides) == 1:
             gold = {(min(pair), max(pair)) for pair in gold}
+        if options.rivals:
+            if name in SPLINK:
+                start = time.process_time()
+                ours = _matched([cells_of(rows) for rows in sides], sides, gold)[0]
+                ours["processor"] = time.process_time() - start
+                theirs = _splink(options.rivals, SPLINK[name], sides, gold)
+                results.tell(f"{name}: by column", ours, bench="splink")
+                results.tell(f"{name}: Splink", theirs, bench="splink")
+            continue
         columns, finder, found = _matched([cells_of(rows) for rows in sides], sides, gold)
         noisy, *_ = _matched([cells_of(rows) for rows in _with_noise(sides)], sides, gold)
         if finder.left_out_:
@@ -67,6 +100,34 @@ def main(arguments: list[str] | None = None) -> int:
         results.tell(f"{name}: joined cells", cells)
         results.tell(f"{name}: Fellegi-Sunter", rival)
     return 0
+
+
+def _splink(folder: str, kinds: dict[str, str], sides: list[Rows], gold: Gold) -> dict[str, float]:
+    """Run Splink in the environment of its own."""
+    python = rival_python(folder, ("splink==5.*", "pandas"))
+    with tempfile.TemporaryDirectory() as work:
+        place = Path(work)
+        (place / "columns.json").write_text(json.dumps(kinds), encoding="utf-8")
+        tables = [place / f"{number}.csv" for number in range(len(sides))]
+        for path, rows in zip(tables, sides, strict=True):
+            pd.DataFrame(rows)[["id", *kinds]].to_csv(path, index=False)
+        command = [python, SCRIPTS / "splink_rival.py", place / "columns.json", place / "out.csv"]
+        done = subprocess.run([*command, *tables], stdout=subprocess.PIPE, text=True, check=True)
+        found = pd.read_csv(place / "out.csv", dtype={"id1": str, "id2": str})
+    scores = found["probability"].to_numpy()
+    pairs = found[["id1", "id2"]].to_numpy().tolist()
+    if len(sides) == 1:
+        pairs = [sorted(pair) for pair in pairs]
+    order = np.argsort(-scores, kind="stable")
+    if len(sides) == 2:
+        places = [{row["id"]: place for place, row in enumerate(rows)} for rows in sides]
+        numbers = np.array([[places[0][a], places[1][b]] for a, b in pairs])
+        order = order[one_to_one(numbers[order], scores[order])[0]]
+    hits = np.cumsum([tuple(pairs[row]) in gold for row in order.tolist()])
+    f1 = 2 * hits / (np.arange(1, len(hits) + 1) + len(gold))
+    n_listed = int((scores[order] >= 0.5).sum())
+    spent = json.loads(done.stdout.splitlines()[-1])
+    return {"own_f1": float(f1[n_listed - 1]), "best_f1": float(f1.max()), **spent}
 
 
 def _with_noise(sides: list[Rows]) -> list[Rows]:
