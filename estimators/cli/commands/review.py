@@ -281,10 +281,12 @@ class _Fit:
 
     @cached_property
     def _untrained(self) -> Any:
+        pool = self.candidates.pool(self.seed)
         if self.candidates.kinds is not None:
             given = {name: kind for name, kind in self.candidates.kinds.items() if kind}
-            return record_duplicates(kinds=given, random_state=self.seed)
-        return few_label_duplicates(self.candidates.pool(self.seed), random_state=self.seed)
+            known = dict.fromkeys(pool.ravel().tolist())
+            return record_duplicates(kinds=given, corpus=[*known], random_state=self.seed)
+        return few_label_duplicates(pool, random_state=self.seed)
 
     def __call__(self, answers: Answers) -> None:
         """Fit unless there are no new answers."""

@@ -106,7 +106,10 @@ def test_a_review_of_records_shows_columns_and_keeps_them(shelf, tmp_path):
     assert "12 answers are in" in again.err and "no model yet" not in again.err.split("\n1/8")[1]
     kept = read_table(labels)
     assert len({tuple(row[:-1]) for row in kept.rows}) == 12
-    assert load_model(model).columns_ == tuple(COLUMNS)
+    fitted = load_model(model)
+    assert fitted.columns_ == tuple(COLUMNS)
+    # Rare words are known from all records, also those without an answer.
+    assert fitted.features_._n_known > 100
     trained = run("train", labels, "--model", tmp_path / "trained.film", "--folds", 2)
     assert "columns compared: name (text)" in trained.err, trained.err
 
