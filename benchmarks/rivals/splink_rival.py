@@ -6,6 +6,7 @@ adjustment by term frequency, blocking rules, u from random pairs and EM are tho
 guides recommend for such columns.
 """
 
+# pyright: reportMissingImports=false
 from __future__ import annotations
 
 import json
