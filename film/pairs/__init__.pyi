@@ -36,3 +36,4 @@ from .suspicion import label_chains as label_chains
 from .thresholds import ThresholdCurve as ThresholdCurve
 from .thresholds import threshold_curve as threshold_curve
 from .thresholds import threshold_for_precision as threshold_for_precision
+from .thresholds import threshold_of_best_f1 as threshold_of_best_f1

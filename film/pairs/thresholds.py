@@ -275,3 +275,28 @@ def _finite(name: str, values: ArrayLike, n: int | None = None) -> Floats:
         row = int(np.isfinite(array).argmin())
         raise ValueError(f"{name}[{row}] is {array[row]}; {name} must be finite: drop the row.")
     return array
+
+
+def threshold_of_best_f1(probabilities: ArrayLike) -> float:
+    """Return the threshold with the highest expected F1, if probabilities are right.
+
+    Parameters
+    ----------
+    probabilities : array-like of float, shape (n,)
+        Probability of each pair to be a duplicate, of all pairs that may be selected.
+
+    Returns
+    -------
+    threshold : float
+        The lowest probability of the k most likely pairs with the highest
+        2 sum(p of these) / (k + sum(p of all)), the ratio of the expected counts of F1.
+
+    Examples
+    --------
+    >>> from film.pairs import threshold_of_best_f1
+    >>> threshold_of_best_f1([0.9, 0.4, 0.1, 0.05])
+    0.4
+    """
+    p = np.sort(np.asarray(probabilities, dtype=np.float64))[::-1]
+    f1 = 2 * np.cumsum(p) / (np.arange(1, len(p) + 1) + p.sum())
+    return float(p[f1.argmax()])

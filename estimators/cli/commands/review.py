@@ -17,14 +17,15 @@ import numpy as np
 from estimators.cli import options, reading, writing
 from estimators.cli.console import Failure, leaves, note
 from estimators.cli.labelling.answers import Answers
-from estimators.cli.labelling.candidates import Candidates, asked_of, candidate_pairs
+from estimators.cli.labelling.candidates import POOL, Candidates, asked_of, candidate_pairs
 from estimators.cli.labelling.page import review_data
 from estimators.cli.labelling.progress import agreement_line, estimate_lines, stop_line
 from estimators.inputs import CELL_END, RecordPairs, usable_folds
 from estimators.inspection import printable_text, review_page, side_by_side, write_page
-from estimators.pairs import few_label_duplicates, record_duplicates
+from estimators.pairs import duplicate_probabilities, few_label_duplicates, record_duplicates
 from estimators.persistence import save_model
 from film.judge import ExpectedPrecision, Review, expected_precision
+from film.pairs import threshold_of_best_f1
 
 N_QUESTIONS = 20
 LEAST_RECALL = 0.1
@@ -136,6 +137,7 @@ def review(given: Any) -> None:
     _Dialogue(answers, candidates, asks, fit, threshold, precision, reasons).run(n)
     answers.restore()
     fit(answers)
+    fit.tell_threshold()
     if other is not None:
         note(agreement_line(answers.by_key(), other.by_key()))
     note(_kept(answers))
@@ -278,6 +280,7 @@ class _Fit:
     candidates: Candidates
     seed: int
     fitted_on: list[Any] | None = None
+    classifier: Any = None
 
     @cached_property
     def _untrained(self) -> Any:
@@ -309,8 +312,22 @@ class _Fit:
         else:
             classifier.fit(_records(pairs, self.candidates.kinds), y)
         save_model(classifier, self.path)
-        self.fitted_on = content
+        self.fitted_on, self.classifier = content, classifier
         note(f"wrote {self.path}, fitted on {len(y)} labels")
+
+    def tell_threshold(self) -> None:
+        """Tell from which probability on the model is to be used, if there is one."""
+        if self.classifier is None:
+            return
+        texts, kinds = self.candidates.texts, self.candidates.kinds
+        some: Any = texts[:: -(-len(texts) // POOL)]
+        if kinds is not None:
+            some = _records(some, kinds)
+        threshold = threshold_of_best_f1(duplicate_probabilities(self.classifier, some))
+        note(
+            "the highest F1 of the candidates is expected from a probability of "
+            f"{threshold:.2g} on; give it as --threshold with this model"
+        )
 
 
 def _records(pairs: np.ndarray, columns: Iterable[str]) -> RecordPairs:

@@ -106,6 +106,7 @@ def test_a_review_of_records_shows_columns_and_keeps_them(shelf, tmp_path):
     assert "12 answers are in" in again.err and "no model yet" not in again.err.split("\n1/8")[1]
     kept = read_table(labels)
     assert len({tuple(row[:-1]) for row in kept.rows}) == 12
+    assert "the highest F1 of the candidates is expected from a probability of 0." in again.err
     fitted = load_model(model)
     assert fitted.columns_ == tuple(COLUMNS)
     # Rare words are known from all records, also those without an answer.

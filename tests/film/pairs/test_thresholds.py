@@ -6,7 +6,11 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from film.pairs.thresholds import threshold_curve, threshold_for_precision
+from film.pairs.thresholds import (
+    threshold_curve,
+    threshold_for_precision,
+    threshold_of_best_f1,
+)
 
 Y, SCORES = [0, 1, 0, 1], [0.1, 0.6, 0.4, 0.9]
 
@@ -89,3 +93,11 @@ def test_intervals_are_those_of_the_definition(confidence, grouped, weighted):
         ):
             wanted = _interval_of_the_definition(a, b, weight, group, confidence)
             np.testing.assert_allclose(found[i], wanted, atol=1e-9)
+
+
+def test_the_threshold_of_the_best_f1_is_that_of_a_search():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        p = rng.beta(0.3, 2, 50)
+        expected = [2 * p[p >= t].sum() / ((p >= t).sum() + p.sum()) for t in p]
+        assert threshold_of_best_f1(p) == p[np.argmax(expected)]
