@@ -31,7 +31,7 @@ from benchmarks.support.folders import data_folder
 from benchmarks.support.run import Results, parser_of, reading
 from benchmarks.thresholds import candidates, generated
 from estimators import record_duplicates
-from estimators.cli.labelling.candidates import Asked, candidate_pairs
+from estimators.cli import Asked, candidate_pairs
 from estimators.corpus import USUAL_THRESHOLD
 from film.judge import Review, expected_precision
 from film.pairs import threshold_of_best_f1
