@@ -17,6 +17,10 @@ from estimators.persistence import savable
 from film.compare import WordRarity
 from film.judge import expected_precision
 
+FAR_MORE = 1.5
+"""Times the pairs of neighbours at the estimated threshold, from which the threshold is estimated
+again, from all pairs."""
+
 
 @savable
 class PairScores:
@@ -149,6 +153,7 @@ class PairScores:
                 return self.of_more(pairs, found.prior, verbose)
 
             found.grow(self.index.others(), self.index.others, ask, left_out=left_out)
+            self._settle_again(found, wanted)
         return found
 
     def _settle(self, found: Scored, wanted: Wanted, points: np.ndarray, **kinds: bool) -> None:
@@ -156,8 +161,26 @@ class PairScores:
         found.wanted = wanted
         if wanted.is_estimated and self.name == "score":
             kinds |= {"by_column": self.columns is not None, "alone": found.columns_decide}
-            found.expected = expected_precision(points, found.scores, **kinds)
+
+            def ask(pairs: np.ndarray) -> np.ndarray:
+                return self.of_more(pairs, found.prior, 0)[0]
+
+            one_table = not kinds.get("two_tables")
+            found.expected = expected_precision(
+                points, found.scores, ask=ask if one_table else None, **kinds
+            )
             found.wanted = Wanted(found.expected.best_threshold, wanted.most)
+
+    def _settle_again(self, found: Scored, wanted: Wanted) -> None:
+        """Estimate the lowest score from all pairs, if far more than expected reach it."""
+        before, lowest = found.expected, found.wanted.lowest
+        if before is None:
+            return
+        n_pairs = np.count_nonzero((found.scores >= lowest) & (found.scores < 1))
+        if n_pairs > FAR_MORE * before.at(lowest)["pairs"]:
+            self._settle(found, wanted, found.pairs)
+            # Below the first estimate, not all pairs are known.
+            found.wanted = Wanted(max(lowest, found.wanted.lowest), wanted.most)
 
     def of_more(
         self, pairs: np.ndarray, prior: float | None, verbose: int

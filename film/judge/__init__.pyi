@@ -1,5 +1,7 @@
 from .adjacent import AdjacentWords as AdjacentWords
 from .assignment import one_to_one as one_to_one
+from .closed_paths import Transitivity as Transitivity
+from .closed_paths import transitivity as transitivity
 from .columns import ColumnWeights as ColumnWeights
 from .columns import effects_with_columns as effects_with_columns
 from .columns import em_column_weights as em_column_weights

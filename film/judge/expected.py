@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
+
+from film.judge.closed_paths import Transitivity, transitivity
 
 __all__ = ["ExpectedPrecision", "chances_by_case", "expected_precision", "matching_rounds"]
 
@@ -26,6 +29,10 @@ _EDGES = np.arange(-6, 7.01, 0.25)
 
 _HIGHEST_MODE = -1.0
 """Where all candidates score high, they are a family of near copies."""
+
+_VALLEY, _LOWER_PART, _FEWEST = 0.2, 0.1, 20
+"""Scores fall into two parts if counts between them are below this share of either highest count,
+and the lower part has this share of all pairs, and this many in its highest bin."""
 
 _CROSSINGS = np.arange(-4, 4.01, 0.5)
 _SLOPES = np.array([1.2, 1.8, 2.6, 3.8, 5.5])
@@ -49,6 +56,10 @@ _PER_ROW = 0.4
 _AGREED = 0.015
 """Duplicates that are added, as a share of the rows, to those found, listed and sought before F1 is
 maximised: in a table without duplicates, the best list is an empty one."""
+
+_CLOSED, _FEW_ROWS = (0.85, 0.1), 50
+"""In groups of duplicates, most paths of two pairs are closed: usual share and its spread. Up to
+`_FEW_ROWS` rows or paths say nothing."""
 
 _N_KNOTS = 4
 _SHARPER = -0.25
@@ -149,6 +160,7 @@ def expected_precision(
     one_to_one: bool = False,
     by_column: bool = False,
     alone: bool = False,
+    ask: Callable[[NDArray[np.intp]], Floats] | None = None,
 ) -> ExpectedPrecision:
     """Estimate precision and recall by threshold, without labels.
 
@@ -167,6 +179,9 @@ def expected_precision(
         Whether the scores hold the evidence of columns (`film.judge.log_odds_with_columns`).
     alone : bool, default=False
         Whether columns decide alone (`film.judge.separating_column_weights`).
+    ask : function, optional
+        Returns the scores of further pairs, within one table, by which
+        `film.judge.transitivity` is measured.
 
     Returns
     -------
@@ -191,6 +206,9 @@ def expected_precision(
     cases with many duplicates per row of the smaller table are less likely. Some duplicates are
     added to all counts in F1, so that few pairs of a table without duplicates are listed.
 
+    In groups, two duplicates of one row are duplicates of each other. If scores are not transitive,
+    cases with groups are less likely. This can only raise the best threshold.
+
     O(n log n), and about 0.2 s for the grid.
 
     Examples
@@ -209,10 +227,17 @@ def expected_precision(
     kept = (scores < 1) & (x >= _EDGES[0])
     cases = _cases(two_tables, by_column, alone)
     n_rows = _n_rows(pairs, two_tables)
-    weights = _weights(x[kept], rounds[kept], cases, n_rows, two_tables)
+    n_below = int((x < _EDGES[0]).sum())
+    weights = _weights(x[kept], rounds[kept], cases, n_rows, two_tables, n_below)
+    every = [weights]
+    if ask is not None:
+        closed = transitivity(pairs[kept], scores[kept], expit(_CROSSINGS), ask)
+        every.append(_normalized(np.log(weights) + _log_closed(cases, closed, n_rows)))
     if one_to_one:
         kept &= rounds == 0
-    return _by_threshold(x[kept], rounds[kept], cases, weights, _AGREED * max(1, n_rows))
+    added = _AGREED * max(1, n_rows)
+    estimates = [_by_threshold(x[kept], rounds[kept], cases, weights, added) for weights in every]
+    return max(estimates, key=lambda estimate: estimate.best_threshold)
 
 
 def chances_by_case(
@@ -238,7 +263,8 @@ def chances_by_case(
     x, rounds = _placed(pairs, scores)
     kept = x >= _EDGES[0]
     cases = _cases(two_tables)
-    weights = _weights(x[kept], rounds[kept], cases, _n_rows(pairs, two_tables), two_tables)
+    n_rows, n_below = _n_rows(pairs, two_tables), int((~kept).sum())
+    weights = _weights(x[kept], rounds[kept], cases, n_rows, two_tables, n_below)
     _, cells, means, of_round = _cells(x, rounds)[:4]
     return cells, expit(cases.log_odds(means, of_round)), weights
 
@@ -260,16 +286,24 @@ def _n_rows(pairs: NDArray[np.intp], two_tables: bool) -> int:
 
 
 def _weights(
-    x: Floats, rounds: NDArray[np.intp], cases: _Cases, n_rows: int, two_tables: bool
+    x: Floats,
+    rounds: NDArray[np.intp],
+    cases: _Cases,
+    n_rows: int,
+    two_tables: bool,
+    n_below: int,
 ) -> Floats:
-    """Weigh the cases by the counts of scores in each round, and by what is usual."""
+    """Weigh the cases by the counts of scores in each round, and by what is usual.
+
+    ``n_below`` is the number of pairs below the first bin.
+    """
     if not len(x):
         return _normalized(cases.log_prior)
     _, _, means, of_round, n = _cells(x, rounds)
     per_row = expit(cases.log_odds(means, of_round)) @ n / n_rows
     log_prior = cases.log_prior - (per_row / _PER_ROW) ** 2 / 2 * two_tables
     counts = np.array([np.histogram(x[rounds == k], _EDGES)[0] for k in range(N_ROUNDS)])
-    learned = _normalized(log_prior + _log_likelihood(counts.astype(float), cases))
+    learned = _normalized(log_prior + _log_likelihood(counts.astype(float), cases, n_below))
     usual = FALLBACK[two_tables]
     return (1 - usual) * learned + usual * _normalized(log_prior)
 
@@ -320,6 +354,16 @@ def matching_rounds(pairs: NDArray[np.intp], scores: Floats, n_rounds: int) -> N
     return rounds
 
 
+def _log_closed(cases: _Cases, closed: Transitivity, n_rows: int) -> Floats:
+    """Return how likely the transitivity is by case, up to a constant."""
+    # From here on, pairs of the second round are duplicates.
+    lowest = cases.crossing - np.log(cases.later) / cases.slope
+    place = np.minimum(np.searchsorted(_CROSSINGS, lowest), len(_CROSSINGS) - 1)
+    misses = np.maximum(_CLOSED[0] - closed.shares, 0) / _CLOSED[1]
+    more = np.maximum(np.minimum(closed.n_paths, n_rows) - _FEW_ROWS, 0)
+    return (-(misses**2) / 2 * more / (more + _FEW_ROWS))[place]
+
+
 def _cases(two_tables: bool, by_column: bool = False, alone: bool = False) -> _Cases:
     grid = itertools.product(_CROSSINGS, _SLOPES, _LATER)
     rows = np.array([(t, b, *kind) for t, b, kind in grid])
@@ -335,11 +379,11 @@ def _cases(two_tables: bool, by_column: bool = False, alone: bool = False) -> _C
     return _Cases(crossing, slope, later, log_prior)
 
 
-def _log_likelihood(counts: Floats, cases: _Cases) -> Floats:
+def _log_likelihood(counts: Floats, cases: _Cases, n_below: int) -> Floats:
     """Return the likelihood of counts, (n_rounds, n_bins), by case, up to a constant."""
-    smooth = np.convolve(counts[1:].sum(axis=0), [1, 2, 3, 2, 1], "same")
+    smooth = np.convolve(counts[1:].sum(axis=0), [1, 2, 3, 2, 1], "same") / 9
     # Below the mode, most pairs are no candidates.
-    first = min(int(smooth.argmax()), int(np.searchsorted(_EDGES, _HIGHEST_MODE)))
+    first = min(_mode(smooth, n_below), int(np.searchsorted(_EDGES, _HIGHEST_MODE)))
     x = ((_EDGES[1:] + _EDGES[:-1]) / 2)[first:]
     counts = counts[:, first:]
     depth = x - x[0]
@@ -357,6 +401,20 @@ def _log_likelihood(counts: Floats, cases: _Cases) -> Floats:
     about = (padded[:, :-2] + 2 * padded[:, 1:-1] + padded[:, 2:]) / 4
     weight = 1 / (_NOISE + _MISFIT**2 * about.ravel())
     return _penalised_poisson(design, counts.ravel(), weight, offset)
+
+
+def _mode(counts: Floats, n_below: int) -> int:
+    """Return the place of the highest count, or of the one before a deep valley on its left.
+
+    Before a valley are at least a tenth of all pairs, ``n_below`` of them below the first count.
+    """
+    highest = int(counts.argmax())
+    total = n_below + np.cumsum(counts)
+    before = np.maximum.accumulate(counts)
+    is_deep = (counts < _VALLEY * before) & (before >= _FEWEST)
+    valley = is_deep & (total > _LOWER_PART * total[-1])
+    places = np.flatnonzero(valley[: highest + 1])
+    return int(counts[: places[0]].argmax()) if len(places) else highest
 
 
 def _penalised_poisson(X: Floats, counts: Floats, weight: Floats, offset: Floats) -> Floats:

@@ -75,14 +75,22 @@ def slow_expected(pairs, scores, two_tables=False, one_to_one=False, by_column=F
     x = logit(np.clip(scores, 1e-9, 1 - 1e-9))
     rows_of = [set(side) for side in pairs.T.tolist()]
     n_rows = min(map(len, rows_of)) if two_tables else len(set.union(*rows_of))
+    n_far = np.sum(x < -6)
     pairs, scores, x = (values[x >= -6] for values in (pairs, scores, x))
     rounds = slow_rounds(pairs, scores, 5)[scores < 1]
     x = x[scores < 1]
     edges = np.linspace(-6, 7, 53)
     counts = np.array([np.histogram(x[rounds == k], edges)[0] for k in range(5)])
     later = np.pad(counts[1:].sum(axis=0), 2)
-    smooth = [later[i : i + 5] @ [1, 2, 3, 2, 1] for i in range(52)]
-    first = min(int(np.argmax(smooth)), 20)  # where the log-odds are -1
+    smooth = [later[i : i + 5] @ [1, 2, 3, 2, 1] / 9 for i in range(52)]
+    first, highest, n_before = int(np.argmax(smooth)), 0.0, n_far
+    for i in range(first):
+        n_before += smooth[i]
+        highest = max(highest, smooth[i])
+        if smooth[i] < 0.2 * highest and highest >= 20 and n_before > 0.1 * (n_far + sum(smooth)):
+            first = smooth.index(highest)
+            break
+    first = min(first, 20)  # where the log-odds are -1
     rows, weight, at = [], [], []
     for k, n in enumerate(counts):
         for i in range(first, 52):
@@ -176,6 +184,31 @@ def test_the_model_is_that_of_loops(given, size, shift):
     pairs, scores, _ = _table(0, shift=shift, size=size)
     scores[:2] = 1.0, 0.0
     check_model(pairs, scores, **given)
+
+
+def test_the_model_of_two_parts_is_that_of_loops():
+    pairs, scores, same = _table(0, share=0.9, size=8, fall=0.2, apart=5.0)
+    n_others = (~same).sum()
+    assert 0.1 * n_others < same.sum() > 0.1 * len(same)
+    check_model(pairs, scores)
+    found = expected_precision(pairs, scores)
+    assert _f1(scores, same, found.best_threshold) > 0.99
+
+
+def test_scores_that_are_not_transitive_raise_the_threshold():
+    pairs, scores, _ = _table(1, share=0.9, size=6, apart=4.0)
+
+    def ask_group(more):
+        return np.where(more[:, 0] // 6 == more[:, 1] // 6, 0.99, 0.02)
+
+    def ask_none(more):
+        return np.full(len(more), 0.02)
+
+    unknown = expected_precision(pairs, scores)
+    group = expected_precision(pairs, scores, ask=ask_group)
+    none = expected_precision(pairs, scores, ask=ask_none)
+    assert group.best_threshold == unknown.best_threshold < none.best_threshold
+    assert none.at(0.7)["precision"] < group.at(0.7)["precision"]
 
 
 def test_the_model_of_few_pairs_is_that_of_loops():
