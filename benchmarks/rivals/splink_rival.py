@@ -1,9 +1,8 @@
 """Find duplicate records by Splink 5: a script for an environment of its own, without this project.
 
 ``python splink_rival.py COLUMNS.json OUT.csv LEFT.csv [RIGHT.csv]``. Tables have a column id;
-COLUMNS tells which others to compare, and how: name, text, date, code, exact or point. Comparisons,
-adjustment by term frequency, blocking rules, u from random pairs and EM are those that Splink's
-guides recommend for such columns.
+COLUMNS tells which others to compare, and how: name, text, date, code, exact or point. Comparisons
+come from Splink's library; u is estimated from random pairs, m by EM. Nothing is tuned to a table.
 """
 
 # pyright: reportMissingImports=false
@@ -25,7 +24,7 @@ MOST_PAIRS = 2e6
 
 
 def comparison(name: str, kind: str) -> Any:
-    """Compare a column as Splink's guides do for its kind."""
+    """Choose a comparison of Splink's library by the kind of a column."""
     if kind == "date":
         return cl.DateOfBirthComparison(name, input_is_string=True)
     if kind == "point":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import hashlib
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,21 +15,14 @@ from scipy.stats import rankdata
 from benchmarks.data.pairs import ScoredPairs
 from benchmarks.data.sts import read_sts_benchmark
 from benchmarks.support.bootstrap import correlation, difference, drawn
-from benchmarks.support.context_terms import ONES, SampleTerms, score_pairs
 from benchmarks.support.folders import film_data
 from benchmarks.support.records import RESULTS, record
-from estimators.contexts import corpus_sentences, shared_copy
 from film.datasets import make_question_pairs
 
 N_SAMPLE, SEED = 400, 0
 QUICK_SAMPLE = 24
-QUICK_MODEL = {
-    **{"width": 16, "n_contexts": 12, "generator": (16, 2, 1, 1, 32), "generator_epochs": 0.2},
-    **{"weights": (1, 1, 1, 1)},
-}
+QUICK_MODEL = {"width": 16, "n_contexts": 12}
 """Settings of `ContextModel` in a quick run."""
-N_REFERENCE = 8
-"""Sentences by whose scores the terms of generators are centred, as in `ContextRegressor`."""
 SAMPLE = "sample: "
 """How cases of the table of the sample begin."""
 
@@ -121,31 +113,12 @@ class Bench:
         model.fit(self.corpus).save(folder)
         return model
 
-    def terms(
-        self,
-        model: Any,
-        name: str,
-        sample: Sample,
-        size: int,
-        *,
-        weights: Any = ONES,
-        **settings: Any,
-    ) -> SampleTerms:
-        """Terms of a sample, scored once for a model; `name` tells choices of contexts apart.
+    def similarity(self, size: int, centre: str) -> NDArray[np.float64]:
+        """Similarity of the pairs of the sample by so many contexts of each text."""
+        from estimators import ContextRegressor
 
-        Contexts are chosen by the weights of the model, and terms that have a weight are scored.
-        """
-        from tqdm.auto import tqdm
-
-        model = shared_copy(model).set_params(weights=list(weights))
-        if model.generators_ and any(weights[1:]):
-            settings.setdefault("reference", corpus_sentences(model.corpus_, N_REFERENCE))
-        label = f"{name}-{sample.name}-{size}-{fingerprint(model)}".replace(" ", "_")
-        path = self.work / "terms" / f"{label}.npz"
-        with tqdm(
-            total=len(sample.pairs), desc=f"{name}, {sample.name}", disable=self.quick
-        ) as bar:
-            return score_pairs(model, sample.pairs, size, path, advance=bar.update, **settings)
+        regressor = ContextRegressor(self.origin(), n_contexts=size, centre=centre)
+        return regressor.fit(self.sample.pairs).similarity(self.sample.pairs)
 
     def tell(self, case: str, metric: str, value: float, unit: str = "", **more: Any) -> None:
         """Print one result, and record it unless the run is a trial."""
@@ -182,19 +155,6 @@ class Bench:
         found = difference(self.ranks[case], self.ranks[rival], self.sample.scores, self.draws)
         for metric, value in zip(("ahead", "ahead_low", "ahead_high"), found, strict=True):
             self.tell(label, metric, value, rival=rival)
-
-
-def fingerprint(model: Any) -> str:
-    """Return 12 digits that name a model by its corpus, its parameters and what it says."""
-    params = {
-        name: repr(value)
-        for name, value in model.get_params(deep=False).items()
-        if name not in ("verbose", "device", "diverse", "encoder")
-    }
-    # Threads round differently.
-    said = np.round(model.terms(["The sea was calm."], model.contexts_[:4]), 2).tolist()
-    text = json.dumps([model.corpus_.codes.tolist(), params, said], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def _made(name: str, seed: int) -> Sample:

@@ -27,7 +27,7 @@ RUNS = {
     "sts": "--quick --data {data}/sts --model {model}",
     "ists": "--quick --data {data}/ists/train --model {model}",
     "rcmd_train": "--quick --recipe here --recipe sts --plan rcmd --data {data} --model {model}",
-    "contexts": "--quick --case origin --case terms",
+    "contexts": "--quick",
     "gpu": "--quick",
     "compatibility": "--quick",
     "mutants": "--quick --n 3 --modules tokens/chunks --keep {work}/kept.jsonl",
