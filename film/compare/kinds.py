@@ -50,8 +50,15 @@ _WEB = re.compile(
     r"(?:https?://|www\.)\S+|\S+@\S+\.\S+|[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}(?:/\S*)?", re.I
 )
 _POINT = re.compile(r"\(?([-+]?\d{1,3}(?:\.\d+)?)(?:\s*[,;]\s*([-+]?\d{1,3}(?:\.\d+)?))?\)?")
+_POINT_IN_COMMAS = re.compile(r"\(?([-+]?\d{1,3},\d+)(?:(?:\s*;\s*|,\s+)([-+]?\d{1,3},\d+))?\)?")
 _COORDINATES = frozenset("lat latitude lon lng long longitude".split())
-_DECIMALS = re.compile(r"\d\.\d\d+\D+\d+\.\d\d")
+_PLACES = _COORDINATES | frozenset(
+    "latlon latlng latlong lonlat location geolocation coordinate coordinates coord coords geo "
+    "geopoint point pos position gps".split()
+)
+_DECIMALS = re.compile(r"\d[.,](\d+)\D+\d+[.,](\d+)")
+_LEAST_DECIMALS = 3
+"""Of points in a column whose name does not say so: prices have two."""
 _DIAMETER = 2 * 6371.0088
 """Of the Earth, in km."""
 _CODE = re.compile(r"(?=\S*\d)[\w./#-]+(?:\s[\w./#-]*\d[\w./#-]*)?")
@@ -87,11 +94,19 @@ def day_of(text: str, day_first: bool = False) -> float:
 
 
 def point_of(text: str) -> complex:
-    """Return latitude + i longitude in degrees, or NaN; one coordinate alone is a latitude."""
-    found = _POINT.fullmatch(text.strip())
+    """Return latitude + i longitude in degrees, or NaN; one coordinate alone is a latitude.
+
+    Decimals follow a point, or a comma without a space. Zeros are placeholders, and NaN.
+    """
+    place = _place_of(text)
+    return place or complex(np.nan, 0)
+
+
+def _place_of(text: str) -> complex:
+    found = _POINT_IN_COMMAS.fullmatch(text.strip()) or _POINT.fullmatch(text.strip())
     if found is None:
         return complex(np.nan, 0)
-    latitude, longitude = float(found[1]), float(found[2] or 0)
+    latitude, longitude = (float((part or "0").replace(",", ".")) for part in found.groups())
     is_place = abs(latitude) <= (90 if found[2] else 180) and abs(longitude) <= 180
     return complex(latitude, longitude) if is_place else complex(np.nan, 0)
 
@@ -128,7 +143,7 @@ def _fits(kind: str, text: str) -> bool:
     if kind == "date":
         return bool(np.isfinite(day_of(text)))
     if kind == "point":
-        return bool(np.isfinite(point_of(text)))
+        return bool(np.isfinite(_place_of(text)))
     if kind == "phone":
         return _is_phone(text)
     patterns = {"web": _WEB, "code": _CODE}
@@ -143,7 +158,8 @@ def parsed(values: Sequence[str], kind: str, day_first: bool = False) -> NDArray
     values : sequence of str
         Cells; empty ones are missing.
     kind : {"number", "date", "point"}
-        Dates become day numbers, and points latitude + i longitude.
+        Dates become day numbers, and points latitude + i longitude. The point 0, 0 and the
+        coordinate 0 are placeholders, so they are NaN.
     day_first : bool, default=False
         Whether 03/04/2020 is in April (`is_day_first`), and not in March.
 
@@ -196,14 +212,16 @@ def column_kind(values: Sequence[str], name: str = "") -> str:
         Cells of the column, of both sides; empty ones are missing.
     name : str, default=""
         Name of the column: numbers named lat, lon, lng, long, latitude or longitude are points.
+        So are pairs of numbers with decimals, if a word of the name is one of these, or location,
+        coordinates, geo, point, position or gps.
 
     Returns
     -------
     kind : str
         One of `COLUMN_KINDS`: the first of date, phone, number, point, web and code that nine of
-        ten values fit, else "text". Digits alone are numbers; most phones have separators. Points
-        have a comma or semicolon and at least two decimals in both coordinates. Codes are one or
-        two words with digits.
+        ten values fit, else "text". Digits alone are numbers; most phones have separators. Pairs
+        of numbers are points by the name of the column, or if at least half of them have three
+        decimals in both numbers: two prices have two. Codes are one or two words with digits.
 
     Notes
     -----
@@ -234,7 +252,9 @@ def column_kind(values: Sequence[str], name: str = "") -> str:
         return "phone"
     if mostly("number"):
         return "point" if name.strip().lower() in _COORDINATES and mostly("point") else "number"
-    have_decimals = sum(map(bool, map(_DECIMALS.search, given))) >= RECOGNISED * len(given)
-    if have_decimals and mostly("point"):
+    least = 1 if _PLACES & set(re.findall("[a-z]+", name.lower())) else _LEAST_DECIMALS
+    pairs = [found.groups() for value in given if (found := _DECIMALS.search(value))]
+    n_precise = sum(min(map(len, decimals)) >= least for decimals in pairs)
+    if 2 * n_precise >= len(given) and mostly("point"):
         return "point"
     return next((kind for kind in ("web", "code") if mostly(kind)), "text")

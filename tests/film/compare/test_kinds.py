@@ -16,7 +16,7 @@ COLUMNS = {
     "phone": ["404/351 -9533", "(212) 245-5336", "+49 30 1234567", "415-555-0199 ext. 3"],
     "web": ["ann@lee.org", "https://lee.org/ann?x=1", "www.lee.org", "shop.example.com/a"],
     "code": ["dsc-w120", "KDL40V4100", "07227-b", "r85wh1-wide", "B-12/4"],
-    "point": ["48.137, 11.575", "-33.8688;151.2093", "(51.50, -0.12)", " 0.00 , 0.00 "],
+    "point": ["48.137, 11.575", "-33.8688;151.2093", "(51.507, -0.128)", " 0.00 , 0.00 "],
     "text": ["Ann Lee", "the red lamp 40 w", "iPhone 4 case, silicone", "Vldb", "J. Smith"],
 }
 
@@ -34,6 +34,17 @@ def test_kinds_are_recognised_by_their_values(kind: str, values: list[str]):
         ("size", ["2.5, 3.5", "1.25, 2", "10, 20"], "text"),
         ("size", ["a lamp, 1.50, 2.50", "48.137, 11.575 is near Munich"], "text"),
         ("prices", ["129.95, 139.95", "99.50, 101.50"], "text"),
+        ("prices", ["12.99, 13.99", "9.50, 11.00", "0.99, 1.49"], "text"),
+        ("prices", ["12,99; 13,99", "9,50; 11,00"], "text"),
+        ("span", ["1.250, 3.5", "48.137, 11.575", "2.125, 3.375"], "point"),
+        ("span", ["1.25, 3.5", "48.137, 11.575", "2.12, 3.375"], "text"),
+        ("span", ["1299.125, 1399.125", "48.137, 11.575"], "text"),
+        ("GPS position", ["48.1, 11.5", "51.5, -0.1"], "point"),
+        ("position", ["1, 2", "2, 3"], "text"),
+        ("pos", ["0.0, 0.0", "0, 0", "48.1, 11.5", "48.1, 11.6"], "point"),
+        ("where", ["48,13700; 11,57500", "48,4, 9,98770", "48,29694; 11,43541"], "point"),
+        ("lat", ["48,29694", "-33,9", ""], "point"),
+        ("lat", ["0.0", "0", "48.13"], "point"),
         ("lat", ["48.137", "-33.9", ""], "point"),
         ("Longitude", ["11.575", "151"], "point"),
         ("long", ["200", "350.5"], "number"),
@@ -46,7 +57,7 @@ def test_points_are_known_by_range_decimals_and_names_of_coordinates(name, value
 
 
 def test_distances_of_points_in_km():
-    values = ["0, 0", "0, 90", "90, 0", "10, 179.5", "10, -179.5", "91, 0", "0, 181", "48.1", "x"]
+    values = ["0, 1", "0, 91", "90, 0", "10, 179.5", "10, -179.5", "91, 0", "0, 181", "48.1", "x"]
     points = parsed(values, "point")
     assert np.isnan(points).tolist() == [False] * 5 + [True, True, False, True]
     quarter = 6371.0088 * np.pi / 2
@@ -54,6 +65,25 @@ def test_distances_of_points_in_km():
     for a, b, km in to:
         np.testing.assert_allclose(kilometres(points[a], points[b]), km, rtol=1e-3)
     assert np.isnan(kilometres(points[0], points[8]))
+
+
+@pytest.mark.parametrize(
+    ("text", "latitude", "longitude"),
+    [
+        ("48,29694", 48.29694, 0),
+        ("48,137; 11,575", 48.137, 11.575),
+        ("(48,137, -11,575)", 48.137, -11.575),
+        ("48.137,11.575", 48.137, 11.575),
+        ("51.48, 0.00", 51.48, 0),
+        ("0, 9.5", 0, 9.5),
+    ],
+)
+def test_decimals_follow_a_point_or_a_comma(text, latitude, longitude):
+    assert parsed([text], "point").tolist() == [complex(latitude, longitude)]
+
+
+def test_zeros_are_placeholders_of_points():
+    assert np.isnan(parsed(["0, 0", "0.00;0.00", "(0,0; 0,0)", "0", "0.0"], "point")).all()
 
 
 def test_a_few_wrong_values_leave_the_kind():
