@@ -22,6 +22,7 @@ from film.compare import (
     is_day_first,
     name_difference,
     name_reason,
+    natural_order,
     number_agreement,
     parsed,
     role_of_names,
@@ -79,7 +80,10 @@ class ColumnEvidence:
             )
             written = {cell: comparable_cell(cell, kind) for cell in dict.fromkeys(cells[place])}
             # Misspelt names are rare, but most of the different ones.
-            role = role_of_names([written[cell] for cell in cells[place]]) if kind == "text" else ""
+            role = ""
+            if kind == "text":
+                named = {cell: _as_name(cell, "first") for cell in written}
+                role = role_of_names([named[cell] for cell in cells[place]])
             self._roles.append(role)
             self._are_names.append(
                 kind == "text" and (role != "" or are_names([*written.values()]))
@@ -154,7 +158,7 @@ class ColumnEvidence:
             role = self._roles[number]
             if not role:
                 continue
-            written = [comparable_cell(cell, "text") for cell in cells]
+            written = [_as_name(cell, role) for cell in cells]
             both = [(written[a], written[b]) for a, b in pairs.tolist()]
             differ = np.array([name_difference(a, b, role) for a, b in both], dtype=object)
             found[:, number] = differ[pair_of]
@@ -174,7 +178,7 @@ class ColumnEvidence:
         for row, number in np.argwhere(differences != "").tolist():
             both = first[row], second[row]
             a, b = (
-                comparable_cell(record.split(CELL_END)[self._places[number]], "text")
+                _as_name(record.split(CELL_END)[self._places[number]], self._roles[number])
                 for record in both
             )
             elsewhere = normalize_text(both[0]), normalize_text(both[1])
@@ -228,6 +232,11 @@ class ColumnEvidence:
                 for cell in cells
             ]
         )
+
+
+def _as_name(cell: str, role: str) -> str:
+    # Columns of role "last" have the family name first in every cell.
+    return comparable_cell(natural_order(cell) if role == "first" else cell, "text")
 
 
 def _are_births(days: np.ndarray) -> bool:

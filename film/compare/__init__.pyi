@@ -26,6 +26,7 @@ from .names import GIVEN_NAMES as GIVEN_NAMES
 from .names import are_names as are_names
 from .names import name_difference as name_difference
 from .names import name_reason as name_reason
+from .names import natural_order as natural_order
 from .names import role_of_names as role_of_names
 from .names import with_usual_words as with_usual_words
 from .normalize import comparable_tokens as comparable_tokens

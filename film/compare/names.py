@@ -14,6 +14,7 @@ __all__ = [
     "are_names",
     "name_difference",
     "name_reason",
+    "natural_order",
     "role_of_names",
     "with_usual_words",
 ]
@@ -152,6 +153,7 @@ _BRANCHES = frozenset("holding holdings verwaltung verwaltungs beteiligung betei
 
 _STREET_TYPES = frozenset(words.split()[0] for words in _ADDRESSES.split("/"))
 _HOUSE = re.compile(r"0*([0-9]{1,4})(?:st|nd|rd|th|[a-h])?")
+_DIGIT = re.compile(r"\d")
 _IN_OTHER_TEXTS = frozenset(("and", "kg"))
 """Legal forms that are words or units elsewhere."""
 
@@ -241,6 +243,33 @@ def _plain(text: str) -> str:
     return " ".join(word if word in _USUAL else _UMLAUT.sub(r"\1\2", word) for word in text.split())
 
 
+def natural_order(name: str) -> str:
+    """Write a name with its family name before a comma, such as "Roe, Bob", without the comma.
+
+    Parameters
+    ----------
+    name : str
+        A cell as it is in the table. It stays as it is if it has no comma or several, digits, over
+        three words before or after the comma, or a degree or Jr alone after it.
+
+    Examples
+    --------
+    >>> from film.compare import natural_order
+    >>> [natural_order(name) for name in ("Roe, Bob M.", "Bob Roe", "Bob Roe, PhD")]
+    ['Bob M. Roe', 'Bob Roe', 'Bob Roe, PhD']
+    """
+    before, *after = (part.split() for part in name.split(","))
+    if len(after) != 1 or not 0 < len(before) <= 3 or len(after[0]) > 3 or _DIGIT.search(name):
+        return name
+    plain = [_plain(word.strip(".").lower()) for word in after[0]]
+    given = [word for word, key in zip(after[0], plain, strict=True) if key not in _GENERATIONS]
+    ends = [word for word, key in zip(after[0], plain, strict=True) if key in _GENERATIONS]
+    starts_with_given = len(before) > 1 and _plain(before[0].lower()) in _GIVEN_NAMES
+    if not given or (starts_with_given and _GIVEN_NAMES.keys().isdisjoint(plain)):
+        return name
+    return " ".join([*given, *before, *ends])
+
+
 def role_of_names(cells: Sequence[str]) -> str:
     """Return what kind of names a column has.
 
@@ -311,9 +340,10 @@ def name_difference(
     -------
     difference : {"", "name", "company", "number"}
         "name" if the first given name of each is in no form in the other: no initial, beginning or
-        misspelling of a name. Also if only one is a Jr, II or III. "company" if legal forms differ,
-        or only one is a holding or the like. "number" if house numbers in one street differ.
-        Companies and addresses of over six words are not compared.
+        misspelling of a name. If the family name of one is in the place of the given name of the
+        other, the other one is read in reversed order. Also if only one is a Jr, II or III.
+        "company" if legal forms differ, or only one is a holding or the like. "number" if house
+        numbers in one street differ. Companies and addresses of over six words are not compared.
 
     Examples
     --------
@@ -389,7 +419,16 @@ def _of_people(
     if role == "family" or not all(names):
         return _SAME
     # A column with the family name first has the given name in the second place.
-    given = [words[min(1, len(words) - 1) if role == "last" else 0] for words in names]
+    place, end = (1, 0) if role == "last" else (0, -1)
+    places = [place, place]
+    if role != "all" and min(map(len, names)) > 1:
+        # "Roe Bob" beside "Mia Roe" has the other order.
+        turned = [
+            one[place] == other[end] for one, other in zip(names, reversed(names), strict=True)
+        ]
+        if any(turned):
+            places[turned.index(True)] = 1 - place
+    given = [words[min(n, len(words) - 1)] for words, n in zip(names, places, strict=True)]
     are_two = all(
         not any(
             word == other or (other not in own and _may_be_same(word, other)) for other in others

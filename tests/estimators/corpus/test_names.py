@@ -81,6 +81,38 @@ def test_people_of_one_family_and_address_are_no_duplicates(is_split):
     assert total == pytest.approx(logit(every.scores[place]))
 
 
+@pytest.mark.parametrize("n_other", [0, 3, 2])
+def test_first_names_are_found_in_any_form(n_other):
+    """Every second or third name of the table may have its family name first too."""
+    frame, _ = households(False)
+    if n_other:
+        name = frame["name"].iloc[::n_other].str.split()
+        frame.loc[name.index, "name"] = name.str[1] + ", " + name.str[0]
+    cases = [
+        ("Huber, Max", "Anna Huber", True),
+        ("Huber, Max", "Huber, Anna", True),
+        ("Huber Max", "Anna Huber", True),
+        ("Max Huber", "Anna Huber", True),
+        ("Huber, Xaq", "Huber, Zora", True),
+        ("Huber, M.", "Anna Huber", True),
+        ("Huber, Max", "Max Huber", False),
+        ("Huber Max", "Max Huber", False),
+        ("Huber, M.", "Max Huber", False),
+        ("Andrew Roberts", "Roberts Andrew", False),
+        ("Andrew, Roberts", "Andrew Roberts", False),
+    ]
+    more = [
+        {"name": name, "address": f"{400 + n} Oak Street", "town": "Bath"}
+        for n, case in enumerate(cases)
+        for name in case[:2]
+    ]
+    finder = DuplicateFinder().fit(pd.concat([frame, pd.DataFrame(more)], ignore_index=True))
+    pairs = [(len(frame) + 2 * n, len(frame) + 2 * n + 1) for n in range(len(cases))]
+    scores, kinds = finder.score_pairs(pairs)
+    assert (kinds == "differs in name").tolist() == [case[2] for case in cases]
+    assert scores[kinds == "differs in name"].max() < scores[kinds != "differs in name"].min()
+
+
 def test_another_first_name_counts_less_between_people_born_on_one_day():
     frame, _ = households(False)
     rng = np.random.default_rng(1)

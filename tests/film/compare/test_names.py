@@ -9,6 +9,7 @@ from film.compare import (
     comparable_cell,
     name_difference,
     name_reason,
+    natural_order,
     role_of_names,
     with_usual_words,
 )
@@ -108,6 +109,32 @@ def test_the_role_of_a_column_is_what_most_cells_have(cells, expected):
     assert role_of_names([comparable_cell(cell, "text") for cell in cells]) == expected
 
 
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("Huber, Max", "Max Huber"),
+        ("HUBER,Max", "Max HUBER"),
+        ("Huber, M.", "M. Huber"),
+        ("van der Berg, Anna Maria", "Anna Maria van der Berg"),
+        ("Huber, Max Jr.", "Max Huber Jr."),
+        ("García, José", "José García"),
+        ("Anna Thomas, Zora", "Anna Thomas, Zora"),
+        ("Max Huber", "Max Huber"),
+        ("Max Huber, Jr.", "Max Huber, Jr."),
+        ("Max Huber, PhD", "Max Huber, PhD"),
+        ("Albert Road 12, Ulm", "Albert Road 12, Ulm"),
+        ("Smith, John, Doe", "Smith, John, Doe"),
+        ("Then Anna went home, Max", "Then Anna went home, Max"),
+        ("Max, then Anna and Mia", "Max, then Anna and Mia"),
+        (", Max", ", Max"),
+        ("Huber,", "Huber,"),
+        ("", ""),
+    ],
+)
+def test_a_name_with_a_comma_is_written_in_natural_order(cell, expected):
+    assert natural_order(cell) == expected
+
+
 def difference(one: str, other: str, place: str, elsewhere: tuple[str, str] = ("", "")) -> str:
     a, b = comparable_cell(one, "text"), comparable_cell(other, "text")
     found = name_difference(a, b, place, elsewhere)
@@ -129,6 +156,11 @@ def difference(one: str, other: str, place: str, elsewhere: tuple[str, str] = ("
         ("John Thomas", "Mary Thomas", "first"),
         ("John M. Roe", "Anna Roe", "first"),
         ("Irene Roe", "B. Roe", "first"),
+        ("Huber Max", "Anna Huber", "first"),
+        ("Huber M.", "Anna Huber", "first"),
+        ("Huber Zora", "Hilal Huber", "first"),
+        ("Martin Max", "Anna Martin", "first"),
+        ("Max Huber", "Huber Anna", "last"),
         ("M.", "B.", "all"),
         ("Daniel", "Daniela", "all"),
         ("Carl", "Carla", "all"),
@@ -204,6 +236,12 @@ def test_houses_of_one_street_differ_in_their_number(one, other, expected):
         ("Robetr Roe", "Bob Roe", "first"),
         ("Zora", "Zroa", "all"),
         ("Roe Robert", "Robert Roe", "first"),
+        ("Roe R.", "Bob Roe", "first"),
+        ("Roe Zora", "Zora Roe", "first"),
+        ("Zora Thomas", "Zora Martin", "first"),
+        ("Andrew Roberts", "Roberts Andrew", "first"),
+        ("Thomas Martin", "Martin Thomas", "first"),
+        ("Robert Roe", "Roe Bob", "last"),
         ("Anna Maria Roe", "Maria Roe", "first"),
         ("Mary Thomas", "Mary Martin", "first"),
         ("Mr. John Roe", "John Roe Sr.", "first"),
