@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator, GroupKFold, StratifiedGroupKFold
 from sklearn.utils import check_consistent_length, column_or_1d
 
+from estimators.inputs.pairs import check_pairs
 from estimators.inputs.parameters import check_bool, check_integer
 from estimators.inputs.split import question_groups
+from estimators.inputs.texts import TextIndex
 from estimators.inputs.triplets import Triplets
 from estimators.persistence import savable
-from film.corpus import connected_groups
+from film.corpus import connected_groups, groups_for_folds
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 Folds = Generator[Fold, Any, None]
@@ -294,19 +296,21 @@ def question_folds(
 
 
 def usable_folds(pairs: NDArray[np.object_], y: NDArray[np.int64], wanted: int, seed: int) -> int:
-    """Return the largest usable number of question-disjoint folds, at most ``wanted``.
+    """Return the largest usable number of folds, at most ``wanted``.
 
-    Folds are usable if all training sides have both classes. ``y`` is 1 for duplicates, else 0;
-    ``seed`` is that of `DisjointPairsKFold`. The result is 0 if two folds are too many.
+    Pairs stay together as in `film.corpus.groups_for_folds`. Folds are usable if all training sides
+    have both classes. ``y`` is 1 for duplicates, else 0; ``seed`` is that of `DisjointPairsKFold`.
+    The result is 0 if two folds are too many.
     """
     if y.min() == y.max():
         return 0
-    groups = question_groups(pairs)
+    codes = TextIndex().add_pairs(check_pairs(pairs))
+    groups = groups_for_folds(codes, y, int(codes.max()) + 1)
     least = min(len(np.unique(groups[y == value])) for value in (0, 1))
     if least >= _PLENTY * wanted:
         return wanted
     for folds in range(min(wanted, least), 1, -1):
-        splits = DisjointPairsKFold(folds, random_state=seed).split(pairs, y)
+        splits = DisjointPairsKFold(folds, random_state=seed).split(pairs, y, groups)
         if all(0 < y[train].mean() < 1 for train, _ in splits):
             return folds
     return 0

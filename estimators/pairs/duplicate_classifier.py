@@ -131,9 +131,11 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         Maps pairs to further dense features, without labels. "lexical" is `LexicalFeatures`, and
         `RecordFeatures` for pairs of records. With a transformer, ``members`` may be empty.
     cv : int or splitter, default=5
-        Question-disjoint folds; each pair is in one test fold. If a class has fewer than five pairs
-        that share no question, there are as many folds as such pairs. A splitter whose folds share
-        questions raises an error, unless it is an `AllowSharedQuestions`.
+        Question-disjoint folds; each pair is in one test fold. If common questions link more than
+        half of the pairs, a number of folds keeps only duplicates together
+        (`film.corpus.groups_for_folds`). If a class has fewer than five pairs that share no
+        question, there are as many folds as such pairs. A splitter whose folds share questions
+        raises an error, unless it is an `AllowSharedQuestions`.
     member_cv : dict of str to int, default=None
         Number of folds, by name, for members that are expensive to train: at least 2, and the same
         for all. Such a member is fitted once per fold and once on all pairs, instead of ``cv + 1``
@@ -211,9 +213,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
     like the training pairs, λ is the mean of 0.1, 0.2, …, 1, each weighted by the likelihood of the
     training labels out of fold; from 20,000 training pairs on, it is 0.1. λ rises to 1 as
     `familiarity` falls to 0. From 1,000 to 20,000 training pairs, a line then calibrates the
-    log-odds of such pairs (Platt, 1999), learned out of fold. A fold of over two thirds of the
-    pairs, which common texts may link, counts for neither, since its model learned from few; the
-    line then needs 1,000 other pairs. If a class does not have two pairs
+    log-odds of such pairs (Platt, 1999), learned out of fold. If a class does not have two pairs
     without a common question, no member is fitted and λ is 1. If a member is an encoder that learns
     nothing, the formula also uses this encoder. If, in addition, the training texts are sentences
     and there is a ``neighbourhood``, λ also rises if the encoder finds few training texts near a

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from estimators.inputs import (
+    DisjointPairsKFold,
     Fold,
     TextIndex,
     check_choice,
@@ -24,7 +25,7 @@ from estimators.inputs import (
     question_folds,
 )
 from estimators.persistence import savable
-from film.corpus import connected_groups
+from film.corpus import connected_groups, groups_for_folds
 from film.metric import triplets_from_pairs
 from film.text import token_text
 
@@ -151,14 +152,25 @@ class PairProblem:
         """Return an earlier problem if it is equal, since its texts have numbers."""
         return before if before is not None and getattr(before, "key", "") == self.key else self
 
+    @cached_property
+    def groups_for_folds(self) -> np.ndarray:
+        """Group of each pair whose pairs stay together (`film.corpus.groups_for_folds`)."""
+        sentences = self.sentences
+        return groups_for_folds(sentences[self.codes], self.labels, int(sentences.max()) + 1)
+
     def most_folds(self) -> int:
-        """Return the most folds that share no question and each have pairs of both classes."""
-        groups = self.groups[self.codes[:, 0]]
+        """Return the most folds that can each have pairs of both classes."""
+        groups = self.groups_for_folds
         return min(len(np.unique(groups[self.labels == label])) for label in (0, 1))
 
     def folds(self, splitter: Any) -> list[Fold]:
-        """Return training and test rows of each fold, which share no sentence."""
-        sentences = self.sentences
+        """Return training and test rows of each fold, which share no sentence.
+
+        If common sentences link more than half of the pairs, our own folds share no duplicate.
+        """
+        sentences, groups = self.sentences, self.groups_for_folds
+        if isinstance(splitter, DisjointPairsKFold):
+            return list(splitter.split(self.codes, self.labels, groups))
         first = dict(zip(sentences[::-1].tolist(), self.texts[::-1], strict=True))
         return question_folds(
             splitter, sentences[self.codes], self.labels, first, int(sentences[self.null])

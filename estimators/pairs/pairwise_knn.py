@@ -71,7 +71,8 @@ class PairwiseKNNClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         texts and all fitted texts; include the texts to be classified, without labels.
     cv : int or splitter, default=5
         Question-disjoint folds to measure the two rates out of fold; each pair is in one test fold.
-        A splitter whose folds share questions raises an error, unless it is an
+        If common questions link more than half of the pairs, a number of folds keeps only
+        duplicates together. A splitter whose folds share questions raises an error, unless it is an
         `AllowSharedQuestions`.
     count : {"texts", "questions"}, default="texts"
         What ranks count: unique texts, as in the paper, or questions. A question is a cluster of

@@ -11,6 +11,7 @@ from .devices import checked_device as checked_device
 from .devices import whole_float32 as whole_float32
 from .groups import connected_groups as connected_groups
 from .groups import continued_numbers as continued_numbers
+from .groups import groups_for_folds as groups_for_folds
 from .groups import must_link_path as must_link_path
 from .links import merges_of_rows as merges_of_rows
 from .links import weakest_links as weakest_links

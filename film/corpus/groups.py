@@ -11,7 +11,13 @@ from scipy.sparse.csgraph import connected_components
 
 from film.checks import checked_integers
 
-__all__ = ["checked_pairs", "connected_groups", "continued_numbers", "must_link_path"]
+__all__ = [
+    "checked_pairs",
+    "connected_groups",
+    "continued_numbers",
+    "groups_for_folds",
+    "must_link_path",
+]
 
 
 def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
@@ -55,11 +61,55 @@ def connected_groups(index_pairs: ArrayLike, n_points: int) -> NDArray[np.intp]:
         raise ValueError(f"n_points must be at least 0, got {n_points!r}")
     links = checked_integers("index_pairs", index_pairs, width=2, below=n_points)
     graph = coo_array((np.ones(len(links)), (links[:, 0], links[:, 1])), shape=(n_points, n_points))
-    labels = connected_components(graph, directed=False)[1]
+    return _by_appearance(connected_components(graph, directed=False)[1])
+
+
+def _by_appearance(labels: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Replace labels by 0, 1, 2, … in order of first appearance."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.empty_like(first)
     order[np.argsort(first)] = np.arange(len(first))
     return order[inverse].astype(np.intp, copy=False)
+
+
+def groups_for_folds(
+    pairs: NDArray[np.integer], labels: NDArray[np.integer], n_points: int
+) -> NDArray[np.intp]:
+    """Return the group of each pair whose pairs belong into one fold.
+
+    Parameters
+    ----------
+    pairs : ndarray of int, shape (m, 2)
+        Pairs of points.
+    labels : ndarray of int, shape (m,)
+        1 for duplicates.
+    n_points : int
+        Number of points.
+
+    Returns
+    -------
+    groups : ndarray of intp, shape (m,)
+        0, 1, 2, … in order of first appearance. Pairs of different groups have no point in common.
+        If more than half of all pairs would be one group, only duplicates link points, and another
+        pair is in the group of one of its points. A point can then be in several groups, but no
+        duplicate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from film.corpus import groups_for_folds
+    >>> linked, labels = np.array([[0, 1], [1, 2], [2, 3], [4, 5]]), np.array([1, 0, 1, 1])
+    >>> groups_for_folds(linked, labels, n_points=6).tolist()
+    [0, 0, 1, 2]
+    >>> groups_for_folds(linked[[0, 1, 3, 3]], labels, n_points=6).tolist()
+    [0, 0, 1, 1]
+    """
+    groups = connected_groups(pairs, n_points)[pairs[:, 0]]
+    if 2 * np.bincount(groups).max(initial=0) > len(pairs):
+        low, high = pairs.min(axis=1), pairs.max(axis=1)
+        chosen = np.where(pairs.sum(axis=1) % 2, low, high)
+        groups = connected_groups(pairs[labels == 1], n_points)[chosen]
+    return _by_appearance(groups)
 
 
 def continued_numbers(

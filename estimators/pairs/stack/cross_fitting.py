@@ -255,7 +255,7 @@ def _refits(problem: PairProblem, fold_of_row: NDArray[Any], n_folds: int) -> It
             train = np.flatnonzero((fold_of_row != i) & (fold_of_row != j))
             yield train, [(i, rows_of[i], j), (j, rows_of[j], i)]
         return
-    groups = problem.groups[problem.codes[:, 0]]
+    groups = problem.groups_for_folds
     for fold, rows in enumerate(rows_of):
         halves = DisjointPairsKFold(2, random_state=problem.seed)
         for train, test in halves.split(rows, problem.labels[rows], groups[rows]):

@@ -42,7 +42,7 @@ number of labels alone.
 """
 
 FEWEST_TO_CALIBRATE = 1000
-"""Pairs in folds of usual size from which on log-odds are calibrated: with 300, it can do harm."""
+"""Training pairs from which on log-odds are calibrated: with 300, it can do harm."""
 
 MANY_PAIRS = 20_000
 """From this many training pairs on, the share is the least one, and nothing is calibrated: it would
@@ -127,14 +127,6 @@ class OutOfFold(NamedTuple):
     def folds(self) -> Iterator[np.ndarray]:
         """Yield whether each pair is in a fold, for every fold."""
         yield from (self.fold_of_row == fold for fold in np.unique(self.fold_of_row))
-
-    def in_usual_folds(self) -> np.ndarray:
-        """Return whether the fold of each pair has at most two thirds of the pairs, (n_pairs,).
-
-        If common texts link many pairs, one fold has most of them, and its model learned from few.
-        """
-        _, fold, sizes = np.unique(self.fold_of_row, return_inverse=True, return_counts=True)
-        return (3 * sizes <= 2 * len(self.labels))[fold]
 
     def weights_of(self, rows: np.ndarray) -> Any:
         """Return the weights of some pairs, or None."""
@@ -270,17 +262,15 @@ class GeneralSide:
     def calibrated(self, training: OutOfFold) -> GeneralSide:
         """Return a copy whose share for familiar pairs, and line, are learned out of fold.
 
-        The share is the mean of `SHARES`, each weighted by the likelihood of the labels of pairs in
-        folds of usual size; a line needs at least `FEWEST_TO_CALIBRATE` of them. The line
+        The share is the mean of `SHARES`, each weighted by the likelihood of the labels. The line
         moves the log-odds of familiar pairs: Platt, "Probabilistic outputs for support vector
         machines", 1999.
         """
         other = self._copy()
         inputs, odds = np.column_stack([training.inputs, self.training]), self._odds_of(training)
-        rows = training.in_usual_folds()
-        given = training.stack[rows], odds[rows], inputs[rows], training.labels[rows]
-        calibrate = rows.sum() >= FEWEST_TO_CALIBRATE
-        other.share, other.line = self._learned(*given, training.weights_of(rows), calibrate)
+        other.share, other.line = self._learned(
+            training.stack, odds, inputs, training.labels, training.weights
+        )
         return other
 
     def alone(self) -> GeneralSide:
@@ -297,18 +287,13 @@ class GeneralSide:
         """
         inputs, odds = np.column_stack([training.inputs, self.training]), self._odds_of(training)
         mixed, how = np.empty(len(odds)), (self.share, self.line)
-        usual = training.in_usual_folds()
-        calibrate = usual.sum() >= FEWEST_TO_CALIBRATE
         for number, held in enumerate(training.folds()):
-            others = ~held if without is None else np.isfinite(without[number])
-            some = usual & others
-            rows = some if len(np.unique(training.labels[some])) == 2 else others
+            rows = ~held if without is None else np.isfinite(without[number])
             if without is not None and len(np.unique(training.labels[rows])) == 2:
                 labels, weights = training.labels[rows], training.weights_of(rows)
                 slope, offset = _line(self.training[rows, 0], labels, weights)
-                general = offset + slope * self.training[rows, 0]
-                given = without[number, rows], general, inputs[rows], labels, weights
-                how = self._learned(*given, calibrate)
+                others = offset + slope * self.training[rows, 0]
+                how = self._learned(without[number, rows], others, inputs[rows], labels, weights)
             mixed[held] = self._mixed(training.stack[held], odds[held], inputs[held], *how)
         return mixed
 
@@ -327,7 +312,6 @@ class GeneralSide:
         inputs: np.ndarray,
         labels: np.ndarray,
         weights: Any,
-        calibrate: bool,
     ) -> tuple[float, tuple[float, float]]:
         """Return the share and the line by labelled pairs, given as in `_mixed`."""
         given = stack, odds, inputs
@@ -335,8 +319,8 @@ class GeneralSide:
         losses = -np.log(np.where(labels[:, None] == 1, p, 1 - p))
         total = np.average(losses, axis=0, weights=weights) * len(losses)
         share = float(np.average(SHARES, weights=np.exp(total.min() - total)))
-        if not calibrate:
-            return share, (1.0, 0.0)
+        if len(self.training) < FEWEST_TO_CALIBRATE:
+            return share, self.line
         return share, _line(logit(self._mixed(*given, share)), labels, weights)
 
     def _copy(self) -> GeneralSide:

@@ -113,24 +113,6 @@ def test_the_share_of_the_formula_for_familiar_pairs_is_the_mean_by_likelihood(m
     assert model._general.alone().share == 1
 
 
-def test_a_fold_of_most_pairs_does_not_count_for_the_share_and_the_line(model):
-    n, rng = 4000, np.random.default_rng(0)
-    y, fold_of_row = np.arange(n) % 2, np.repeat([0, 1, 2], [3600, 200, 200])
-    side = copy.copy(model._general)
-    side.training = np.column_stack([rng.normal(0, 1, n), np.ones(n)])
-    good = np.where(y == 1, 0.99, 0.01)
-    stack = np.where(fold_of_row == 0, 1 - good, good)
-    training = OutOfFold(stack, np.zeros((n, 0)), fold_of_row, y, None)
-    side = side.calibrated(training)
-    assert side.share == pytest.approx(0.1, abs=0.01) and side.line == (1, 0)
-    without = np.where(fold_of_row == np.arange(3)[:, None], np.nan, stack)
-    p = side.mixed_out_of_fold(training, without)
-    assert (
-        p[(fold_of_row > 0) & (y == 1)].min() > 0.97
-        and p[(fold_of_row == 0) & (y == 0)].min() > 0.97
-    )
-
-
 @pytest.mark.parametrize(("n", "slope"), [(900, 0.9), (4000, 2)])
 def test_log_odds_of_familiar_pairs_are_calibrated_from_1000_labels_on(n, slope, model):
     rng = np.random.default_rng(0)

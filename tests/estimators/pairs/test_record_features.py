@@ -167,6 +167,22 @@ def test_probabilities_out_of_fold_are_honest(model: Any):
     assert ((noise > 0.5) == shuffled).mean() < 0.65
 
 
+def test_labels_of_rows_that_are_all_linked_are_learned():
+    """All pairs shared rows with each other, so the general formula alone decided."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"name": [f"{a}{b}" for a in "abcdefgh" for b in "klmnopqrst"]})
+    table["shelf"] = rng.integers(0, 12, len(table)).astype(str)
+
+    def drawn(n: int) -> tuple[RecordPairs, np.ndarray]:
+        first, second = rng.integers(0, len(table), (2, n))
+        left, right = (table.iloc[rows].reset_index(drop=True) for rows in (first, second))
+        return RecordPairs(left, right), (left["shelf"] == right["shelf"]).astype(int).to_numpy()
+
+    model = record_duplicates(cv=3).fit(*drawn(500))
+    pairs, truth = drawn(200)
+    assert f1_score(truth, model.predict(pairs)) > 0.95
+
+
 def test_cross_validation_and_weights_take_records(model: Any):
     scores = cross_val_score(
         clone(model), record_pairs(TRAIN), Y, cv=DisjointPairsKFold(2, random_state=0)

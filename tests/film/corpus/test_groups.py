@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from film.corpus.groups import connected_groups
+from film.corpus.groups import connected_groups, groups_for_folds
 
 
 def groups_by_loop(links, n_points):
@@ -75,3 +75,27 @@ def test_bad_links_are_named(links, n_points, error, words):
 
 def test_no_points_have_no_groups():
     assert connected_groups([], 0).tolist() == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n_points", [30, 200])
+def test_pairs_of_a_fold_share_points_or_duplicates(seed, n_points):
+    rng = np.random.default_rng(seed)
+    pairs, labels = rng.integers(0, n_points, (60, 2)), (rng.random(60) < 0.2).astype(int)
+    groups = groups_for_folds(pairs, labels, n_points)
+    linked = np.array(groups_by_loop(pairs.tolist(), n_points))[pairs[:, 0]]
+    is_one = np.bincount(linked).max() > 30
+    assert is_one == (n_points == 30)
+    if is_one:
+        duplicates = pairs[labels == 1].tolist()
+        entity = np.array(groups_by_loop(duplicates, n_points))
+        chosen = {}
+        for group, pair, label in zip(groups.tolist(), pairs, labels, strict=True):
+            mine = set(entity[pair].tolist())
+            chosen[group] = chosen.get(group, mine) & mine
+            assert not label or len(mine) == 1
+        assert all(len(of_group) >= 1 for of_group in chosen.values())
+        assert (groups == groups_for_folds(pairs[:, ::-1], labels, n_points)).all()
+    else:
+        assert len({*zip(groups.tolist(), linked.tolist(), strict=True)}) == groups.max() + 1
+        assert len(np.unique(linked)) == groups.max() + 1
