@@ -31,8 +31,8 @@ _HIGHEST_MODE = -1.0
 """Where all candidates score high, they are a family of near copies."""
 
 _VALLEY, _LOWER_PART, _FEWEST = 0.2, 0.1, 20
-"""Scores fall into two parts if counts between them are below this share of either highest count,
-and the lower part has this share of all pairs, and this many in its highest bin."""
+"""By column, scores fall into two parts if counts between them are below this share of either
+highest count, and the lower part has this share of all pairs, and this many in its highest bin."""
 
 _CROSSINGS = np.arange(-4, 4.01, 0.5)
 _SLOPES = np.array([1.2, 1.8, 2.6, 3.8, 5.5])
@@ -227,7 +227,7 @@ def expected_precision(
     kept = (scores < 1) & (x >= _EDGES[0])
     cases = _cases(two_tables, by_column, alone)
     n_rows = _n_rows(pairs, two_tables)
-    n_below = int((x < _EDGES[0]).sum())
+    n_below = int((x < _EDGES[0]).sum()) if by_column else None
     weights = _weights(x[kept], rounds[kept], cases, n_rows, two_tables, n_below)
     every = [weights]
     if ask is not None:
@@ -263,8 +263,7 @@ def chances_by_case(
     x, rounds = _placed(pairs, scores)
     kept = x >= _EDGES[0]
     cases = _cases(two_tables)
-    n_rows, n_below = _n_rows(pairs, two_tables), int((~kept).sum())
-    weights = _weights(x[kept], rounds[kept], cases, n_rows, two_tables, n_below)
+    weights = _weights(x[kept], rounds[kept], cases, _n_rows(pairs, two_tables), two_tables)
     _, cells, means, of_round = _cells(x, rounds)[:4]
     return cells, expit(cases.log_odds(means, of_round)), weights
 
@@ -291,11 +290,11 @@ def _weights(
     cases: _Cases,
     n_rows: int,
     two_tables: bool,
-    n_below: int,
+    n_below: int | None = None,
 ) -> Floats:
     """Weigh the cases by the counts of scores in each round, and by what is usual.
 
-    ``n_below`` is the number of pairs below the first bin.
+    ``n_below`` is the number of pairs below the first bin, if scores may lie in two parts.
     """
     if not len(x):
         return _normalized(cases.log_prior)
@@ -379,11 +378,12 @@ def _cases(two_tables: bool, by_column: bool = False, alone: bool = False) -> _C
     return _Cases(crossing, slope, later, log_prior)
 
 
-def _log_likelihood(counts: Floats, cases: _Cases, n_below: int) -> Floats:
+def _log_likelihood(counts: Floats, cases: _Cases, n_below: int | None) -> Floats:
     """Return the likelihood of counts, (n_rounds, n_bins), by case, up to a constant."""
     smooth = np.convolve(counts[1:].sum(axis=0), [1, 2, 3, 2, 1], "same") / 9
     # Below the mode, most pairs are no candidates.
-    first = min(_mode(smooth, n_below), int(np.searchsorted(_EDGES, _HIGHEST_MODE)))
+    mode = int(smooth.argmax()) if n_below is None else _mode(smooth, n_below)
+    first = min(mode, int(np.searchsorted(_EDGES, _HIGHEST_MODE)))
     x = ((_EDGES[1:] + _EDGES[:-1]) / 2)[first:]
     counts = counts[:, first:]
     depth = x - x[0]

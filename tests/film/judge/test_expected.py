@@ -87,7 +87,12 @@ def slow_expected(pairs, scores, two_tables=False, one_to_one=False, by_column=F
     for i in range(first):
         n_before += smooth[i]
         highest = max(highest, smooth[i])
-        if smooth[i] < 0.2 * highest and highest >= 20 and n_before > 0.1 * (n_far + sum(smooth)):
+        if (
+            by_column
+            and smooth[i] < 0.2 * highest
+            and highest >= 20
+            and n_before > 0.1 * (n_far + sum(smooth))
+        ):
             first = smooth.index(highest)
             break
     first = min(first, 20)  # where the log-odds are -1
@@ -190,8 +195,8 @@ def test_the_model_of_two_parts_is_that_of_loops():
     pairs, scores, same = _table(0, share=0.9, size=8, fall=0.2, apart=5.0)
     n_others = (~same).sum()
     assert 0.1 * n_others < same.sum() > 0.1 * len(same)
-    check_model(pairs, scores)
-    found = expected_precision(pairs, scores)
+    check_model(pairs, scores, by_column=True)
+    found = expected_precision(pairs, scores, by_column=True)
     assert _f1(scores, same, found.best_threshold) > 0.99
 
 
