@@ -38,6 +38,9 @@ from estimators.inspection import duplicates_page, write_page
 from film.judge import ExpectedPrecision
 
 LEAST = 0.01
+LOW = 0.2
+"""Lower end of the precision's interval, below which merged rows come with a warning."""
+
 _OUTPUTS = ("--out", "--html", "--save", "--mapping", "--golden")
 
 
@@ -294,6 +297,8 @@ def duplicates(given: Any) -> None:
     estimates = expected_lines(found.expected, lowest, is_by_group)
     for line in estimates:
         note(line)
+    if found.expected is not None and (given.keep is not None or given.golden is not None):
+        _note_if_unknown(found.expected.at(lowest)["precision_interval"])
     kept_elsewhere: Failure | None = None
     if is_written:
         try:
@@ -330,6 +335,16 @@ def duplicates(given: Any) -> None:
         writing.note_written(collection.path, f"{len(finder.ids_)} rows")
     if kept_elsewhere is not None:
         raise kept_elsewhere
+
+
+def _note_if_unknown(interval: tuple[float, float]) -> None:
+    """Warn before rows are merged whose scores say little."""
+    if interval[0] < LOW:
+        low, high = (f"{100 * end:.0f}" for end in interval)
+        note(
+            f"the scores cannot tell how many of these pairs are duplicates ({low} to {high} %): "
+            "look at some before you use the merged rows, on the page of --html or by film review"
+        )
 
 
 def _differing(finder: Any, lowest: float | None, must: list[Any]) -> list[Any]:

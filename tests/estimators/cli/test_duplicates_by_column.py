@@ -166,6 +166,7 @@ def test_tables_without_a_common_column(shelf, tmp_path):
     assert "have no column in common" in told
 
 
+BILLS = "Rent", "Electricity", "Water"
 GOLDEN = (
     ["id", "name", "born", "town", "phone"],
     ["a", "Anna Adler", "1980-02-01", "", "0171/12345"],
@@ -201,6 +202,19 @@ def test_golden_rows_merge_each_group_and_keep_the_others(tmp_path):
     )
     assert [row["id"] for row in kept] == [row[0] for row in rows[1:]]
     assert [(row["id"], row["kept"]) for row in gone] == [("c", "a"), ("d", "a"), ("f", "e")]
+
+
+def test_merged_rows_of_unclear_scores_come_with_a_warning(tmp_path):
+    months = "January February March April May June July August".split()
+    bills = [[f"Invoice {m} {y} - {k}"] for m in months for y in range(2015, 2024) for k in BILLS]
+    path = write_csv(tmp_path / "bills.csv", ["text"], bills)
+    told = "the scores cannot tell how many"
+    for options, is_told in ((("--keep", "first"), True), (("--groups",), False)):
+        ran = run("duplicates", path, "--out", tmp_path / "out.csv", *options)
+        assert (ran.code, told in ran.err) == (0, is_told), ran.err
+    path = write_csv(tmp_path / "people.csv", *GOLDEN[:1], GOLDEN[1:])
+    ran = run("duplicates", path, "--golden", tmp_path / "golden.csv", "--threshold", 0.6)
+    assert (ran.code, told in ran.err) == (0, False), ran.err
 
 
 def test_golden_rows_do_not_merge_what_differs(tmp_path):
