@@ -41,6 +41,7 @@ from estimators.inputs import (
     check_integer,
     check_texts,
     checked_kinds,
+    column_names,
     tags_of_texts,
 )
 from estimators.inspection import ScoreExplanation
@@ -104,8 +105,9 @@ class DuplicateFinder(BaseEstimator):
     compare : list of str, or dict of str to str, default=None
         Columns of a frame to compare one by one, or a dict from column to kind
         (`film.compare.COLUMN_KINDS`; "" is recognised). None compares all columns of a frame that
-        has several. Columns that tell no duplicates from other pairs are left out, unless you give
-        their kind (`film.judge.uninformative_columns`).
+        has several, except those that number the rows (`estimators.inputs.numbers_rows`). Columns
+        that tell no duplicates from other pairs are left out, unless you give their kind
+        (`film.judge.uninformative_columns`).
     device : str, default=None
         Torch device for the search among dense vectors, such as "cuda". None uses NumPy. Neighbours
         are the same up to rounding. It may be changed after `fit`.
@@ -129,8 +131,8 @@ class DuplicateFinder(BaseEstimator):
     kinds_ : dict of str to str
         Kind of each column that is compared without a classifier; empty for texts.
     left_out_ : tuple of str
-        Columns that tell no duplicates from other pairs. They are neither compared nor among
-        ``columns_``.
+        Columns that number the rows, or tell no duplicates from other pairs. They are neither
+        compared nor among ``columns_``.
     cells_ : dict of str to list of str, or None
         Cells of each column of ``columns_``; None for texts.
     codes_ : ndarray of int, shape (n_rows,)
@@ -276,18 +278,23 @@ class DuplicateFinder(BaseEstimator):
             self._remembered = np.empty(0, dtype=np.intp), 0
             self._labelled = []
 
-        self._left_out = ()
+        self._left_out, silent = (), ()
+        if columns is not None and self.compare is None and of_model is None:
+            self._left_out = tuple(
+                name for name in map(str, column_names(texts)) if name not in columns
+            )
         # The blocks of the other table are unknown when columns are judged.
         ignores_blocks = bool(others) and inside is not None
         if evidence is not None and columns is not None:
             start(None, None if ignores_blocks else inside)
-            self._left_out = self._uninformative(others)
-            if self._left_out:
-                kept = tuple(name for name in columns if name not in self._left_out)
+            silent = self._uninformative(others)
+            self._left_out += silent
+            if silent:
+                kept = tuple(name for name in columns if name not in silent)
                 rows, others = (only_columns(some, columns, kept) for some in (rows, others))
                 kinds = {name: evidence.kinds[name] for name in kept if name in evidence.kinds}
                 columns, evidence = kept, ColumnEvidence(kept, kinds, [*rows, *others])
-        if evidence is None or encoder is not None or self._left_out or ignores_blocks:
+        if evidence is None or encoder is not None or silent or ignores_blocks:
             start(encoder, inside)
         if probabilities is not None:
             probabilities.warn_of_unfamiliar(rows)
@@ -446,7 +453,7 @@ class DuplicateFinder(BaseEstimator):
 
     @property
     def left_out_(self) -> tuple[str, ...]:
-        """Columns that are not compared, because they tell no duplicates from other pairs."""
+        """Columns that number the rows, or tell no duplicates from other pairs."""
         self._corpus()
         return self._left_out
 

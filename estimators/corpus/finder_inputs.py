@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from estimators.corpus.column_evidence import cells_by_column, only_columns
 from estimators.corpus.growth import Wanted
 from estimators.inputs import (
     check_choice,
@@ -16,6 +17,7 @@ from estimators.inputs import (
     check_verbose,
     column_names,
     is_missing,
+    numbers_rows,
     record_texts,
 )
 from film.corpus import checked_device, must_link_path
@@ -65,7 +67,8 @@ def checked_rows(
     """Return the text of each row, and the columns if the rows are records.
 
     Rows are records if they come as a frame of several columns, or ``compare`` names some.
-    ``columns`` are those of `fit`, which new records need too.
+    ``columns`` are those of `fit`, which new records need too. Without either, columns that number
+    the rows are left out.
     """
     if compare is not None and not isinstance(compare, dict | list | tuple):
         raise TypeError(
@@ -80,6 +83,11 @@ def checked_rows(
             f"the columns {', '.join(columns or compare or ())}"
         )
     names, texts = record_texts(rows, columns or (list(compare) if compare else None))
+    if columns is None and compare is None:
+        cells = zip(names, cells_by_column(texts), strict=True)
+        kept = tuple(name for name, column in cells if not numbers_rows(name, column))
+        if kept and len(kept) < len(names):
+            names, texts = kept, only_columns(texts, names, kept)
     return checked_corpus(texts, encoder), names
 
 

@@ -41,6 +41,7 @@ from .records import as_records as as_records
 from .records import checked_kinds as checked_kinds
 from .records import column_names as column_names
 from .records import joined_cells as joined_cells
+from .records import numbers_rows as numbers_rows
 from .records import record_pairs as record_pairs
 from .records import record_texts as record_texts
 from .records import split_columns as split_columns

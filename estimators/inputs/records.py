@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import date, time
@@ -29,6 +30,8 @@ SIDES = (
     ("_x", "_y"),
 )
 """Prefixes and suffixes that tell the columns of the two records of a row apart."""
+
+_NAMES_OF_ROW_NUMBERS = frozenset("# index nr nr. no no. row".split())
 
 
 class RecordPairs:
@@ -232,6 +235,43 @@ def record_texts(
     if missing:
         raise ValueError(f"the table lacks column {missing[0]!r}: it has {_named(given)}")
     return names, [CELL_END.join(row) for row in _cells(given, names).tolist()]
+
+
+def numbers_rows(name: str, cells: Sequence[str]) -> bool:
+    """Tell whether a column only numbers the rows of its table.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    cells : sequence of str
+        Its cells.
+
+    Returns
+    -------
+    numbers : bool
+        True if the column is an index that pandas wrote, without a name or as "Unnamed: 0", and its
+        cells are different whole numbers. True too if its name is index, row, nr, no or #, and its
+        cells are the numbers from 0 or from 1 in order. False for a single row.
+
+    Examples
+    --------
+    >>> from estimators.inputs import numbers_rows
+    >>> numbers_rows("Unnamed: 0", ["7", "3"]), numbers_rows("no", ["1", "2"])
+    (True, True)
+    >>> numbers_rows("no", ["7", "3"]), numbers_rows("age", ["1", "2"])
+    (False, False)
+    """
+    name, n = name.strip().lower(), len(cells)
+    is_index = not name or re.fullmatch(r"unnamed: 0(\.\d+)*", name) is not None
+    if n < 2 or not (is_index or name in _NAMES_OF_ROW_NUMBERS):
+        return False
+    if not all(re.fullmatch(r"\s*\d+\s*", cell) for cell in cells):
+        return False
+    numbers = list(map(int, cells))
+    if is_index:
+        return len(set(numbers)) == n
+    return numbers in (list(range(n)), list(range(1, n + 1)))
 
 
 def joined_cells(record: str) -> str:

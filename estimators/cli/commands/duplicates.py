@@ -69,7 +69,8 @@ class _NumberOr(click.ParamType):
 @options.texts
 @options.compare(
     "Compare this column by itself, in place of --text. OTHER is its name in the table of "
-    "--against. Default: if no column is named text, question or body, all columns except ids.",
+    "--against. Default: if no column is named text, question or body, all columns except ids "
+    "and numbers of rows.",
     "COLUMN[=OTHER][:KIND]",
 )
 @options.ids("Column of row ids. Default: id if the table has it, else row numbers from 1.")

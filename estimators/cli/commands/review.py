@@ -54,7 +54,7 @@ _ANSWER = re.compile(r"\s*([ynsuq])[^\W\d_]*[\W_]*(.*?)\s*", re.IGNORECASE)
 @options.compare(
     "Compare this column by itself, in place of --text; for pairs of records, give the name "
     "without its side. Default: if no column is named text, question or body, all columns except "
-    "ids."
+    "ids and numbers of rows."
 )
 @options.file(
     "--labels",

@@ -11,6 +11,7 @@ from estimators.cli import options, reading
 from estimators.cli.console import Failure, note
 from estimators.cli.options import TEXT_COLUMNS
 from estimators.cli.tables import Table
+from estimators.inputs import numbers_rows
 from film.compare import column_kind
 
 
@@ -53,8 +54,9 @@ def compared_columns(
     ----------
     given : namespace
         Options. ``--compare`` is COLUMN, COLUMN:KIND, or COLUMN=OTHER if the table of
-        ``--against`` names it differently. Without it, all columns but ids are compared if no
-        column has a usual name of texts. A single column of texts becomes ``--text``.
+        ``--against`` names it differently. Without it, all columns but ids and numbers of rows are
+        compared if no column has a usual name of texts. A single column of texts becomes
+        ``--text``.
     fixed : sequence of str or None
         Columns of the records of a model or a collection: empty if it compares texts, None if
         there is neither.
@@ -93,8 +95,17 @@ def compared_columns(
         *(name for name in table.columns if name.strip().lower() in reading.ID_COLUMNS),
     }
     others = [name for name in table.columns if name not in left_out]
-    if text is not None or usual or not others:
+    if text is not None or usual:
         return None
+    numbers = [name for name in others if _numbers_rows(name, table, other)]
+    others = [name for name in others if name not in numbers]
+    if not others:
+        return None
+    if numbers:
+        note(
+            f"not compared, because they number the rows: {', '.join(numbers)}; to compare one, "
+            "name all columns to compare by --compare"
+        )
     common = others if other is None else [name for name in others if name in other.columns]
     if not common:
         raise Failure(
@@ -107,6 +118,14 @@ def compared_columns(
         given.text = common[0]
         return None
     return Compared.alike(common)
+
+
+def _numbers_rows(name: str, *tables: Table | None) -> bool:
+    return any(
+        numbers_rows(name, table.column(name))
+        for table in tables
+        if table is not None and name in table.columns
+    )
 
 
 def rows_of(table: Table, text: Any, columns: dict[str, str] | None) -> Rows:

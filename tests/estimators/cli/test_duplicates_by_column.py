@@ -44,6 +44,22 @@ def test_all_columns_but_ids_are_compared_and_kinds_are_told(shelf):
             assert cells == by_id.loc[name].tolist()
 
 
+def test_numbers_of_rows_are_not_compared_and_named(shelf, tmp_path):
+    folder, frame, _ = shelf
+    frame.to_csv(tmp_path / "numbered.csv")
+    ran = run("duplicates", tmp_path / "numbered.csv")
+    assert "not compared, because they number the rows: Unnamed: 0; to compare one" in ran.err
+    assert ran.rows == run("duplicates", folder / "people.csv").rows
+    named = ("--compare", "Unnamed: 0:number", "--compare", "name")
+    ran = run("duplicates", tmp_path / "numbered.csv", *named)
+    assert "columns compared: Unnamed: 0 (number), name (text)" in ran.err
+    old = tmp_path / "old.csv"
+    frame[:300].assign(no=range(9, 309)).to_csv(old, index=False)
+    frame[300:].assign(no=range(1, len(frame) - 299)).to_csv(tmp_path / "new.csv", index=False)
+    ran = run("duplicates", tmp_path / "new.csv", "--against", old)
+    assert "number the rows: no; to" in ran.err and "(phone)" in ran.err
+
+
 def test_a_title_is_one_column_of_several_and_a_text_is_enough(shelf, tmp_path):
     _, frame, _ = shelf
     frame.rename(columns={"name": "title"}).to_csv(tmp_path / "t.csv", index=False)

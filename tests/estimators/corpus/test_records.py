@@ -146,6 +146,24 @@ def test_columns_that_tell_nothing_are_left_out(tmp_path):
     assert DuplicateFinder().fit(with_noise(people(400, n_twice=0)[0])).left_out_ == ()
 
 
+def test_numbers_of_rows_are_left_out_unless_they_are_named(tmp_path):
+    frame, _ = people(300, n_twice=100)
+    numbered = frame.reset_index(names="Unnamed: 0")
+    finder = DuplicateFinder().fit(numbered)
+    assert finder.left_out_ == ("Unnamed: 0",) and finder.columns_ == tuple(frame)
+    found, without = finder.find(), DuplicateFinder().fit(frame).find()
+    np.testing.assert_array_equal(found.pairs, without.pairs)
+    np.testing.assert_array_equal(found.scores, without.scores)
+    assert finder.fit(numbered[:300], beside=numbered[300:]).columns_ == tuple(frame)
+    assert len(finder.match(numbered[300:])) and finder.add(numbered[300:]).ids_[-1] == 399
+    both = DuplicateFinder().fit(with_noise(numbered))
+    assert both.left_out_ == ("Unnamed: 0", "written", "key")
+    kinds = dict.fromkeys(numbered, "") | {"Unnamed: 0": "number"}
+    assert DuplicateFinder(compare=kinds).fit(numbered).left_out_ == ()
+    only = numbered[["Unnamed: 0"]].assign(no=range(len(numbered)))
+    assert DuplicateFinder().fit(only).left_out_ == ()
+
+
 def test_columns_that_tell_nothing_about_two_tables_are_left_out():
     frame, truth = people(300, seed=1, n_twice=100)
     noisy = with_noise(frame)

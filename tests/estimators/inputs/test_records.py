@@ -15,6 +15,7 @@ from estimators.inputs import (
     as_records,
     check_pairs,
     disjoint_pairs_split,
+    numbers_rows,
     question_groups,
     record_pairs,
 )
@@ -175,3 +176,27 @@ def test_folds_and_splits_share_no_record():
     assert not {*first.texts().flat} & {*second.texts().flat}
     some, _ = train_test_split(pairs, random_state=0)
     assert isinstance(some, RecordPairs)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "numbers"),
+    [
+        ("Unnamed: 0", "0 1 2", True),
+        ("Unnamed: 0.1", "17 4 9", True),
+        ("", "17 4 9", True),
+        ("Unnamed: 0", "4 4 9", False),
+        ("Unnamed: 0", "a 4 9", False),
+        ("Unnamed: 3", "0 1 2", False),
+        ("index", "0 1 2", True),
+        ("Row", "1 2 3", True),
+        ("#", "1 2 3", True),
+        ("no.", "1 2 3", True),
+        ("nr", "1 3 2", False),
+        ("no", "2 3 4", False),
+        ("no", "0 1.5 2", False),
+        ("no", "1", False),
+        ("age", "1 2 3", False),
+    ],
+)
+def test_numbers_of_rows_are_known_by_name_and_order(name, cells, numbers):
+    assert numbers_rows(name, cells.split()) == numbers
