@@ -119,6 +119,7 @@ def review(given: Any) -> None:
     answers = Answers(given.labels, columns)
     other = None if given.second is None else Answers(given.second, columns)
     leaves(_kept(answers))
+    asked.note_on_unknown(answers, table)
     candidates = candidate_pairs(asked, rows, given.seed, given.encoder)
     threshold = given.threshold or _expected_threshold(candidates, precision)
     asks = Review(candidates.ends, candidates.scores, threshold, candidates.order(given.seed))

@@ -86,6 +86,27 @@ class Asked(NamedTuple):
     rows: Any
     kinds: dict[str, str] | None
 
+    def texts(self) -> list[str]:
+        """Return the texts or records; records keep the columns that a finder leaves out."""
+        if self.rows is None:
+            return self.pairs.ravel().tolist()
+        cells = self.rows.cells
+        return self.rows.texts if cells is None else record_texts(cells)[1]
+
+    def note_on_unknown(self, answers: Answers, source: str) -> None:
+        """Print how many answers are about texts or records that the table does not have."""
+        pairs = answers.by_key()
+        if not pairs:
+            return
+        known = {normalize_text(text) for text in set(self.texts())}
+        n_unknown = sum(not known.issuperset(pair) for pair in pairs)
+        if n_unknown:
+            note(
+                f"{n_unknown} of {len(pairs)} answers in {answers.path} are about rows that "
+                f"{source} does not have: they are kept, but do not count in the estimates. If "
+                "Excel changed dates or leading zeros there, restore the file from before"
+            )
+
 
 def asked_of(table: Table, given: Any) -> Asked:
     """Tell tables of pairs from tables of texts or records, by the options and usual names."""
@@ -118,11 +139,8 @@ def candidate_pairs(asked: Asked, table: Table, seed: int, encoder: str = NO_ENC
         finder = DuplicateFinder(encoder=name, compare=asked.kinds, verbose=verbosity())
         found = finder.fit(asked.rows.given).find(threshold=0)
         note_kinds(finder)
-        # Answers keep the columns that the finder leaves out.
-        cells = asked.rows.cells
-        whole = asked.rows.texts if cells is None else record_texts(cells)[1]
         is_new = found.kind != "copy"
-        pairs = np.array(whole, dtype=object)[found.pairs[is_new]]
+        pairs = np.array(asked.texts(), dtype=object)[found.pairs[is_new]]
         scores = found.scores[is_new]
     normal = {text: normalize_text(text) for text in set(pairs.ravel().tolist())}
     rows: dict[Key, int] = {}

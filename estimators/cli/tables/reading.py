@@ -39,6 +39,10 @@ _SEPARATOR = re.compile(r'"?sep=([,;\t|^])"?[\r\n]*$')
 _SAMPLE = 2**16
 # As Excel writes characters that XML cannot hold; half of a surrogate pair stays escaped.
 _ESCAPED = re.compile("_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")
+# A cell with a formula; the value of a text, t="str", may be empty.
+_NO_VALUE = re.compile(
+    rb'<c (?![^>]*t="str")[^>]*>\s*<f(?:[^>]*/>|.*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*', re.DOTALL
+)
 csv.field_size_limit(2**31 - 1)
 
 
@@ -407,6 +411,11 @@ def _workbook(handle: IO[bytes], source: str, notes: list[str]) -> tuple[list[st
         ) from error
     if not full:
         return [], []
+    if n_formulas := _n_formulas_without_value(handle):
+        notes.append(
+            f"{source}: {n_formulas} cells of the workbook begin with '=' and have no stored "
+            "value, so they are read as empty; open it in Excel or LibreOffice and save it again"
+        )
     title, numbered = full[0]
     if len(full) > 1:
         others = ", ".join(repr(name) for name, _ in full[1:6])
@@ -414,6 +423,25 @@ def _workbook(handle: IO[bytes], source: str, notes: list[str]) -> tuple[list[st
     width = max(len(cells) for _, cells in numbered)
     rows = [(line, cells + [None] * (width - len(cells))) for line, cells in numbered]
     return list(map(cell_text, rows[0][1])), rows[1:]
+
+
+def _n_formulas_without_value(handle: IO[bytes]) -> int:
+    """Count the formulas that the program which wrote them did not compute, as pandas does not."""
+    n = 0
+    with zipfile.ZipFile(handle) as archive:
+        for name in archive.namelist():
+            if not re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
+                continue
+            with archive.open(name) as sheet:
+                rest = b""
+                while part := sheet.read(_SAMPLE):
+                    *cells, rest = (rest + part).split(b"</c>")
+                    n += sum(
+                        _NO_VALUE.fullmatch(cell[cell.rfind(b"<c ") :]) is not None
+                        for cell in cells
+                        if b"<f" in cell
+                    )
+    return n
 
 
 def _sheet_rows(sheet: Any) -> list[tuple[int, list[Any]]]:

@@ -324,3 +324,19 @@ def test_the_threshold_of_a_precision_holds_a_share_of_the_duplicates():
     assert review._lowest_of(expected(np.array([1.0, 0.8, 0.3])), 0.95) == 0.9
     assert review._lowest_of(expected(np.array([1.0, 0.8, 0.05])), 0.95) == 0.3
     assert review._lowest_of(expected(np.array([1.0, 0.8, 0.05])), 0.65) == 0.6
+
+
+@pytest.mark.parametrize("is_html", [False, True])
+def test_answers_about_rows_that_the_table_lacks_are_told(tmp_path, is_html):
+    frame, _ = people(60, n_twice=30)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    given = "review", tmp_path / "people.csv", "--labels", tmp_path / "labels.csv"
+    assert "does not have" not in run(*given, "-n", 3, stdin="y\ny\ny\n").err
+    more = ("--html", tmp_path / "page.html") if is_html else ("-n", 1)
+    assert "does not have" not in run(*given, *more, stdin="q\n").err
+    answers = pd.read_csv(tmp_path / "labels.csv", dtype=str)
+    answers.loc[:1, "left_born"] = "15.10.1989"
+    answers.to_csv(tmp_path / "labels.csv", index=False)
+    ran = run(*given, *more, stdin="q\n")
+    assert f"2 of 3 answers in {tmp_path / 'labels.csv'} are about rows that" in ran.err
+    assert len(pd.read_csv(tmp_path / "labels.csv")) == 3

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import re
 import subprocess
 import sys
 import zipfile
@@ -284,6 +285,31 @@ def test_excel_and_parquet_of_pandas_are_read(tmp_path):
         assert read_table(io.BytesIO((tmp_path / name).read_bytes())).rows == table.rows
     pd.DataFrame({"text": ["Café".encode(), None]}).to_parquet(tmp_path / "own.parquet")
     assert read_table(tmp_path / "own.parquet").rows == [["Café"], [None]]
+
+
+@pytest.mark.parametrize(
+    ("cell", "n"),
+    [
+        (b'<c r="A2"><f>B1</f><v></v></c>', 1),
+        (b'<c r="A2"><f>B1</f><v/></c><c r="B2"><f t="shared" si="0"/></c>', 2),
+        (b'<c r="A2"><f>B1</f><v>7</v></c>', 0),
+        (b'<c r="A2" t="str"><f>B1</f><v></v></c>', 0),
+        (b'<c r="A2" s="1"/><c r="B2"><v>7</v></c>', 0),
+    ],
+)
+def test_formulas_without_a_stored_value_are_told(tmp_path, cell, n):
+    path = workbook(tmp_path, ("only", [["a", "b", "c"], ["=B1", 5, 6]]))
+    notes = read_table(path).notes
+    assert len(notes) == 1 and "1 cells of the workbook begin with '=' and have no" in notes[0]
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    members[sheet] = re.sub(rb'<c r="A2".*(?=<c r="C2")', cell, members[sheet])
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    notes = read_table(path).notes
+    assert [note.split()[1] for note in notes] == [str(n)] * bool(n)
 
 
 def test_the_first_sheet_with_cells_is_read_and_hidden_ones_last(tmp_path):
