@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -60,6 +61,8 @@ SHORT = 3
 """Letters of words that misspellings often are by chance."""
 MOST_MORE = 2
 """Words that one sentence has more than another, up to which their words have places in common."""
+LETTERED = re.compile(r"([0-9]{1,4})([a-f])")
+"""A number with a letter, such as that of a house: 10a is another one than 10."""
 REPEAT = "*"
 """Between a repeated number and the count of its occurrences so far."""
 NEARLY_ALL = 0.85
@@ -85,18 +88,18 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
         The columns of `PAIR_FEATURES`, symmetric in the two texts. Words are matched one to one:
         equal ones, then those of similar spelling (`spelling_similarity`) among the 50 rarest
         others of each text; numbers (repeats count) and codes (letters with digits, single letters)
-        only if they are equal. In sentences with at most two words more, a misspelling is also
-        matched to the word in its place from the first or the last word on. It is no word, and in
-        one text, or 20 times as rare: up to half of the letters may differ from a known word, and a
-        third from a rare one, or from one of four letters that is not 20 times as frequent. If it
-        is a word 20 times as rare, in the place of a stop word or of at most three letters, one
-        letter may. *Coverage* is the weight of matched words over that of all words of the heavier
-        or the lighter text; *coverage apart* is that of the heavier one without numbers, codes,
-        units and opposites that differ. *Replaced* is the lower of the two unmatched weights, over
-        the weight of the heavier text. *Only one replaced* is the weight of the lighter unmatched
-        word, over that of the heaviest word, if one word of each text is unmatched and the texts
-        have as many words. *Doubtful spelling* is the share of matches between two known words. The
-        others are 0 or 1.
+        only if they are equal, or 10a and "10 a"; 10a and 10 differ as codes. In sentences
+        with at most two words more, a misspelling is also matched to the word in its place from the
+        first or the last word on. It is no word, and in one text, or 20 times as rare: up to half
+        of the letters may differ from a known word, and a third from a rare one, or from one of
+        four letters that is not 20 times as frequent. If it is a word 20 times as rare, in the
+        place of a stop word or of at most three letters, one letter may. *Coverage* is the weight
+        of matched words over that of all words of the heavier or the lighter text; *coverage apart*
+        is that of the heavier one without numbers, codes, units and opposites that differ.
+        *Replaced* is the lower of the two unmatched weights, over the weight of the heavier text.
+        *Only one replaced* is the weight of the lighter unmatched word, over that of the heaviest
+        word, if one word of each text is unmatched and the texts have as many words. *Doubtful
+        spelling* is the share of matches between two known words. The others are 0 or 1.
 
     Notes
     -----
@@ -239,6 +242,11 @@ class _Words:
         negated = [(word, word[found.end() :]) for word in words if (found := NEGATING.match(word))]
         self.antonyms = self._links([*ANTONYMS, *negated])
         self.choices = self._links(closed)
+        lettered = [(word, found) for word in words if (found := LETTERED.fullmatch(word))]
+        self.numbered = self._links([(word, f"#{found[1]}") for word, found in lettered])
+        self.letter = np.full(self.size, -1)
+        for word, found in lettered:
+            self.letter[self.code[word]] = self.code.get(found[2], -1)
         counts = np.repeat(np.arange(len(texts)), sizes)[self.negation[self.codes]]
         self.n_negations = np.bincount(counts, minlength=len(texts))
 
@@ -270,7 +278,7 @@ class _Words:
         denied[_pair_of(near.left[mistyped])] = False
         known = np.logical_and(*self._are_known(_word_of(near.left), _word_of(near.right)))
         doubtful = near.where(known & (near.value < 0.95))
-        near = near.joined(same)
+        near = near.joined(same).joined(self._same_numbers(rest))
         matched = self._sum(shared, weight, n)
         weights = self._weights(near)
         for total, side, own in zip(mass, (near.left, near.right), weights, strict=True):
@@ -290,6 +298,9 @@ class _Words:
             [self._sum(side, mask.astype(np.float64), n) for side in (*rest, shared)]
             for mask in (self.number, self.is_code, self.unit)
         )
+        numbered = self.numbered.matches(*rest)
+        for total, side in zip(codes, (numbered.left, numbered.right), strict=False):
+            total += np.bincount(_pair_of(side), minlength=n)
         # What differs by itself says nothing on how much else is shared.
         by_itself = self.number | self.is_code | self.unit
         apart = [
@@ -335,6 +346,15 @@ class _Words:
             self._turned(left, right, np.minimum(*coverage), are_lists),
         ]
         return np.column_stack(columns).astype(np.float64)
+
+    def _same_numbers(self, rest: list[Integers]) -> _Matches:
+        """Match 10a with the number of "10 a"."""
+        found = self.numbered.matches(*rest)
+        has_letter = np.zeros(len(found.left), dtype=bool)
+        for side, other in ((found.left, rest[1]), (found.right, rest[0])):
+            letter = self.letter[_word_of(side)]
+            has_letter |= (letter >= 0) & _are_among(_keys_of(_pair_of(side), letter), other)
+        return found._replace(value=np.ones(len(found.value))).where(has_letter)
 
     def _misspelt(self, left: Integers, right: Integers) -> _Matches:
         """Match words with their misspellings in the same places of the other texts.

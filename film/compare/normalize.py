@@ -121,6 +121,7 @@ _UNITS = {
         "kw kilowatt kilowatts",
         "v volt volts",
         "mah",
+        "ah",
         "h hr hrs hour hours",
         "min mins minute minutes",
         "s sec secs second seconds",

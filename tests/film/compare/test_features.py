@@ -361,6 +361,29 @@ def test_a_number_that_one_text_has_is_missing_not_different():
     assert (two["number missing"], two["number differs"], two["number shared"]) == (0, 1, 0)
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        ("10a", "10", "code"),
+        ("10a", "10b", "code"),
+        ("10a", "10 a", ""),
+        ("10A", "10a", ""),
+        ("1g", "1", ""),
+        ("10x", "10", ""),
+        ("10st", "10", ""),
+        ("5.0Ah", "4.0 Ah", "number"),
+        ("5.0Ah", "5 Ah", ""),
+        ("4000mAh", "4000 mAh", ""),
+        ("iPhone12", "iPhone 12", ""),
+    ],
+)
+def test_a_number_with_a_letter_is_another_one_than_without(one, other, differs):
+    for a, b in ((one, other), (other, one)):
+        found = features(f"Elm Street {a}, Upper Town", f"Elm Street {b}, Upper Town")
+        assert [name for name in DIFFERENCES if found[f"{name} differs"]] == differs.split()
+    assert features("Elm Road 10 a", "Elm Road 10a")["number missing"] == 0
+
+
 def test_a_misspelling_is_less_doubtful_than_another_word():
     assert features("recieve it", "receive it")["doubtful spelling"] == 0
     assert features("the house", "the horse")["doubtful spelling"] > 0
