@@ -72,7 +72,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
         Rows per batch.
     train_max_length : int, default=64
         Maximum number of tokens per text in training.
-    random_state
+    random_state : int, RandomState or None, default=None
         As in `RCMDRegressor`.
     max_length, batch_size, device, dtype, cache
         As in `TokenEncoder`. Training uses float32 weights. The cache stores vectors of texts.

@@ -189,7 +189,7 @@ def test_pair_rule_comes_back_without_its_cache(tmp_path, cached, fits):
     [("cuda", None), ("cuda:1", None), ("mps", None), ("cpu", "cpu"), (None, None)],
 )
 def test_a_model_that_was_saved_beside_a_gpu_is_read_without_one(tmp_path, device, read):
-    save_model(make_pipeline(FILM(d=2, device=device)), tmp_path / "model")
+    save_model(make_pipeline(RCMDRegressor(device=device)), tmp_path / "model")
     [(_, again)] = load_model(tmp_path / "model").steps
     assert again.device == read
 

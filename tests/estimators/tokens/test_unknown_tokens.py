@@ -57,7 +57,7 @@ def test_texts_that_a_batch_calls_partners_are_no_negatives():
     # Texts 0 to 6; rows of anchor, partner and hard negative. Rows 0 and 1 share text 1; the
     # negative of row 2 is the anchor of row 0.
     codes = np.array([[0, 1, 5], [2, 1, 6], [3, 4, 0]])
-    left_out = excluded(codes, [codes])
+    left_out = excluded(codes)
     expected = np.zeros((3, 6), dtype=bool)
     for row, (anchor, partner, _) in enumerate(codes):
         for other, (anchor2, partner2, negative2) in enumerate(codes):
