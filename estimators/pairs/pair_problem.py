@@ -158,6 +158,14 @@ class PairProblem:
         sentences = self.sentences
         return groups_for_folds(sentences[self.codes], self.labels, int(sentences.max()) + 1)
 
+    def groups_among(self, rows: np.ndarray) -> np.ndarray:
+        """Return the groups of some pairs by their own labels: linked texts, or duplicates."""
+        groups = self.groups[self.codes[rows, 0]]
+        if 2 * np.bincount(groups).max() <= len(rows):
+            return groups
+        linked = self.sentences[self.codes[rows]]
+        return groups_for_folds(linked, self.labels[rows], int(self.sentences.max()) + 1)
+
     def most_folds(self) -> int:
         """Return the most folds that can each have pairs of both classes."""
         groups = self.groups_for_folds

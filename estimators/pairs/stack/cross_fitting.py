@@ -255,10 +255,11 @@ def _refits(problem: PairProblem, fold_of_row: NDArray[Any], n_folds: int) -> It
             train = np.flatnonzero((fold_of_row != i) & (fold_of_row != j))
             yield train, [(i, rows_of[i], j), (j, rows_of[j], i)]
         return
-    groups = problem.groups_for_folds
     for fold, rows in enumerate(rows_of):
         halves = DisjointPairsKFold(2, random_state=problem.seed)
-        for train, test in halves.split(rows, problem.labels[rows], groups[rows]):
+        # By the labels of these rows alone.
+        groups = problem.groups_among(rows)
+        for train, test in halves.split(rows, problem.labels[rows], groups):
             yield rows[train], [(fold, rows[test], 1 - fold)]
 
 

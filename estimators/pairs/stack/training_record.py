@@ -61,7 +61,7 @@ class TrainingRecord:
         self.own_folds = own_folds
         n_parts = next(iter(own_folds.values()), None)
         self.part_of_fold = None if n_parts is None else parts_of_folds(len(folds), n_parts)
-        self.linked = problem.groups_for_folds.astype(np.int32)
+        self.linked = problem.groups[problem.codes[:, 0]].astype(np.int32)
         self.fingerprints = np.unique(fingerprints([*pairs.flat, *similar.flat]))
         self.training: tuple[PairProblem, dict[str, dict[str, Any]]] | None = problem, fit_params
         self.probabilities: np.ndarray | None = None
