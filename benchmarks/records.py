@@ -4,7 +4,8 @@
 without it, the folder of FILM_DATA is taken. Each model is fitted to the training pairs, the
 threshold with the highest F1 is chosen on the validation pairs, and test pairs are judged by it.
 `record_duplicates`, and the forest, have the median of five seeds. The forest learns from the usual
-similarities of each column, by rapidfuzz.
+similarities of each column, by rapidfuzz. The last set is generated: candidate pairs of one table
+of people, each of whom is in one part, so that common records link nearly all pairs of a part.
 """
 
 from __future__ import annotations
@@ -25,14 +26,16 @@ from sklearn.metrics import average_precision_score, f1_score
 from benchmarks.general import read_rows
 from benchmarks.support.folders import data_folder
 from benchmarks.support.run import Results, parser_of, reading
-from estimators import RecordPairs, fast_duplicates, record_duplicates
+from estimators import DuplicateFinder, RecordPairs, fast_duplicates, record_duplicates
 from film.compare import column_kind, parsed
-from film.datasets import make_question_pairs
+from film.datasets import make_records
 from film.pairs import calibration_error
 
 NAMES = ("amazon-google", "walmart-amazon", "dblp-acm", "fodors-zagats")
 PARTS = ("train", "valid", "test")
 N_SEEDS = 5
+LEAST = 0.001
+"""Lowest score of a candidate pair of generated people."""
 
 Part = tuple[RecordPairs, np.ndarray]
 
@@ -42,7 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser_of("records", __doc__, "holds tables").parse_args(arguments)
     warnings.simplefilter("ignore")
     with reading("records"):
-        sets = _generated() if options.quick else _read(data_folder(options.data))
+        sets = {} if options.quick else _read(data_folder(options.data))
+        sets |= _generated(60 if options.quick else 750)
     results = Results("records", options)
     n_seeds = 1 if options.quick else N_SEEDS
     for name, parts in sets.items():
@@ -152,15 +156,17 @@ def read_part(path: Path) -> Part:
     return RecordPairs(*sides), np.array([int(row["label"]) for row in rows])
 
 
-def _generated() -> dict[str, dict[str, Part]]:
-    data = make_question_pairs(300, random_state=0)
-    y, size = np.asarray(data.y), np.random.default_rng(0).integers(1, 99, 300)
-    sides = [
-        {"title": data.pairs[:, side], "size": size + (1 - y) * side * (size % 3)}
-        for side in (0, 1)
-    ]
-    records, rows = RecordPairs(*sides), np.array_split(np.arange(300), 3)
-    return {"generated": {part: (records[of], y[of]) for part, of in zip(PARTS, rows, strict=True)}}
+def _generated(n_people: int) -> dict[str, dict[str, Part]]:
+    """Pair the rows of a table of people, a third of the people in each part."""
+    table, people = make_records("people", n_people, random_state=1)
+    rows = DuplicateFinder().fit(table).find(threshold=LEAST).pairs
+    part_of = (people * len(PARTS) // n_people)[rows]
+    parts = {}
+    for number, part in enumerate(PARTS):
+        left, right = rows[(part_of == number).all(axis=1)].T
+        sides = (table.iloc[side].reset_index(drop=True) for side in (left, right))
+        parts[part] = RecordPairs(*sides), (people[left] == people[right]).astype(int)
+    return {"generated people": parts}
 
 
 if __name__ == "__main__":

@@ -132,8 +132,8 @@ pairs = several(
     column(
         "-1",
         "--text1",
-        help=f"First text of a pair. Default: {_USUAL_PAIRS}, if the table has just one of these "
-        "pairs of columns.",
+        help=f"First text of a pair. Default: {_USUAL_PAIRS}, if the table has exactly one "
+        "such pair of columns.",
     ),
     column("-2", "--text2", help="Second text of a pair."),
     encoding,

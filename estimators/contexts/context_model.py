@@ -43,6 +43,7 @@ from estimators.inputs import (
 )
 from estimators.persistence import (
     CONTEXT_MODEL,
+    read_arrays,
     read_fitted,
     savable,
     write_fitted,
@@ -766,8 +767,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
             If there is no saved model, it is damaged or has another class or version, or a
             parameter does not exist.
         """
-        from safetensors.numpy import load_file
-
         root = Path(path).expanduser()
         with read_fitted(cls, root, CONTEXT_MODEL, FORMAT) as said:
             if said["has_encoder"] and params.get("encoder") is None:
@@ -778,7 +777,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
             for name in ("scores_", "generator_scores_"):
                 learned[name] = [tuple(each) for each in learned[name]]
             learned["contexts_"] = np.asarray(said["contexts"], dtype=np.int64)
-            arrays = load_file(root / ARRAYS)
+            arrays = read_arrays(root / ARRAYS)
             model._set_fitted(said["settings"], arrays, learned | {"encoder_": None})
             corpus = model.corpus_
         if model.encoder is not None:

@@ -5,6 +5,7 @@ from .archive import read_metadata as read_metadata
 from .folders import check_new_folder as check_new_folder
 from .folders import is_bundle as is_bundle
 from .folders import plain as plain
+from .folders import read_arrays as read_arrays
 from .folders import read_fitted as read_fitted
 from .folders import write_fitted as write_fitted
 from .folders import write_folder as write_folder

@@ -160,6 +160,15 @@ def read_fitted(kind: type, folder: Path, name: str, version: int = 1) -> Iterat
         raise ValueError(f"{path} cannot be used ({type(error).__name__}: {error})") from error
 
 
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Read a safetensors file of a folder; a missing one raises ValueError, as a damaged one."""
+    from safetensors.numpy import load_file
+
+    if not path.is_file():
+        raise ValueError(f"it has no {path.name}")
+    return load_file(path)
+
+
 _INSIDE = re.compile(r"encoders/\d+", re.ASCII)
 
 

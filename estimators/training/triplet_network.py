@@ -23,7 +23,7 @@ from estimators.inputs import (
     nothing_mined,
     tags_of_texts,
 )
-from estimators.persistence import REGRESSOR, plain, read_fitted, savable, write_fitted
+from estimators.persistence import REGRESSOR, plain, read_arrays, read_fitted, savable, write_fitted
 from estimators.training.loop import run_examples
 from estimators.training.objectives import Examples, NPairs, Objective, TripletOrder
 from estimators.training.retirement import retired
@@ -482,8 +482,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             If nothing was saved there, it is damaged, or the frozen model is missing or has
             changed since the fit.
         """
-        from safetensors.numpy import load_file
-
         check_local_folder(path)
         folder = Path(path).expanduser()
         with read_fitted(cls, folder, REGRESSOR) as said:
@@ -493,7 +491,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
                 kept["encoder"] = TokenEncoder(**known["params"])
             model = cls(**kept | params)
             check_network_parameters(model)
-            model.weights_ = load_file(folder / WEIGHTS)
+            model.weights_ = read_arrays(folder / WEIGHTS)
             model.token_width_ = int(said["token_width"])
             model.n_triplets_ = int(said["n_triplets"])
             model.loss_curve_ = list(said["loss_curve"])

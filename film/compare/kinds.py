@@ -211,9 +211,9 @@ def column_kind(values: Sequence[str], name: str = "") -> str:
     values : sequence of str
         Cells of the column, of both sides; empty ones are missing.
     name : str, default=""
-        Name of the column: numbers named lat, lon, lng, long, latitude or longitude are points.
-        So are pairs of numbers with decimals, if a word of the name is one of these, or location,
-        coordinates, geo, point, position or gps.
+        Name of the column. Numbers are points if the name is lat, lon, lng, long, latitude or
+        longitude. Pairs of numbers need fewer decimals to be points if the name contains such a
+        word, or location, coordinates, geo, point, position or gps.
 
     Returns
     -------

@@ -30,7 +30,7 @@ class Transitivity(NamedTuple):
         too, less what is expected of random pairs: (share − random share) / (1 − random share). It
         is 1 if there is no path.
     n_paths : ndarray of int, shape (n_thresholds,)
-        Number of these paths.
+        Number of paths of two pairs at or above the threshold.
     """
 
     shares: Floats

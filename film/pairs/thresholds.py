@@ -288,8 +288,8 @@ def threshold_of_best_f1(probabilities: ArrayLike) -> float:
     Returns
     -------
     threshold : float
-        The lowest probability of the k most likely pairs with the highest
-        2 sum(p of these) / (k + sum(p of all)), the ratio of the expected counts of F1.
+        Probability of the k-th most likely pair, for the k with the highest ratio of expected
+        counts, F1(k) = 2 Σ p (k most likely pairs) / (k + Σ p (all pairs)).
 
     Examples
     --------

@@ -343,8 +343,8 @@ def _note_if_unknown(interval: tuple[float, float]) -> None:
     if interval[0] < LOW:
         low, high = (f"{100 * end:.0f}" for end in interval)
         note(
-            f"the scores cannot tell how many of these pairs are duplicates ({low} to {high} %): "
-            "look at some before you use the merged rows, on the page of --html or by film review"
+            f"between {low} and {high} % of the merged pairs are duplicates, and the scores alone "
+            "cannot say more: check some before you use the result (--html, film review)"
         )
 
 

@@ -257,7 +257,7 @@ def _refits(problem: PairProblem, fold_of_row: NDArray[Any], n_folds: int) -> It
         return
     for fold, rows in enumerate(rows_of):
         halves = DisjointPairsKFold(2, random_state=problem.seed)
-        # By the labels of these rows alone.
+        # Labels outside the fold must not change how it is halved.
         groups = problem.groups_among(rows)
         for train, test in halves.split(rows, problem.labels[rows], groups):
             yield rows[train], [(fold, rows[test], 1 - fold)]

@@ -224,7 +224,7 @@ def test_merged_rows_of_unclear_scores_come_with_a_warning(tmp_path):
     months = "January February March April May June July August".split()
     bills = [[f"Invoice {m} {y} - {k}"] for m in months for y in range(2015, 2024) for k in BILLS]
     path = write_csv(tmp_path / "bills.csv", ["text"], bills)
-    told = "the scores cannot tell how many"
+    told = "the scores alone cannot say more"
     for options, is_told in ((("--keep", "first"), True), (("--groups",), False)):
         ran = run("duplicates", path, "--out", tmp_path / "out.csv", *options)
         assert (ran.code, told in ran.err) == (0, is_told), ran.err
