@@ -161,11 +161,13 @@ def read_fitted(kind: type, folder: Path, name: str, version: int = 1) -> Iterat
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read a safetensors file of a folder; a missing one raises ValueError, as a damaged one."""
+    """Read a safetensors file of a folder; FileNotFoundError says what is missing."""
     from safetensors.numpy import load_file
 
     if not path.is_file():
-        raise ValueError(f"it has no {path.name}")
+        raise FileNotFoundError(
+            f"{path.parent} cannot be used: it has no {path.name}; copy the whole folder again"
+        )
     return load_file(path)
 
 
