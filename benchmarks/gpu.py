@@ -8,12 +8,10 @@
   torch, and in the sparse form of CLRCMD: first whether kernel and torch give the same, then memory
   and time.
 - ``step``: a training step of MiniLM with RCMD and one with mean pooling.
-- ``finder``: the nearest points of some, among all points and in cells, against NumPy.
 
-The last fails where results differ by more than rounding. Each case has a process of its own
-and is cut after 100 seconds; what it has measured until then is kept. The exit status is 1 where a
-case failed. ``--quick`` takes small sizes, needs no GPU and records only where ``--out`` says so.
-All rows name the device.
+Each case has a process of its own and is cut after 100 seconds; what it has measured until then is
+kept. The exit status is 1 where a case failed. ``--quick`` takes small sizes, needs no GPU and
+records only where ``--out`` says so. All rows name the device.
 """
 
 from __future__ import annotations
@@ -27,11 +25,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from benchmarks.support.run import Results, parser_of
 from estimators.encoders import Transformer, find_model
-from film.corpus import NearestSearch, learn_centres
 from film.training import allpairs_similarity, contrastive_loss
 
 KIT = Path(__file__).parents[1] / "out" / "gpu" / "all-MiniLM-L6-v2"
@@ -41,8 +36,6 @@ TEMPERATURE = 0.05
 SPARSE, POOLING, WITHOUT = "sparse form of CLRCMD", "mean pooling", "without the kernel"
 # Sums of other order: forwards to rounding, and a near tie may send a gradient elsewhere.
 LARGEST_DIFFERENCE, LARGEST_ERROR = 1e-5, 3e-2
-# Of products of float32, relative, or of unit rows; products in TF32 are off by some 5e-4.
-LARGEST_GAP = 1e-5
 
 
 class Row(NamedTuple):
@@ -239,40 +232,6 @@ def step(device: str, quick: bool) -> Rows:
     yield Row(case, found["rcmd"], POOLING, found["avg"])
 
 
-def finder(device: str, quick: bool) -> Rows:
-    """Look up the nearest points of some on a device and by NumPy, as a duplicate finder does."""
-    n, m, d, cells = (500, 100, 20, 10) if quick else (50_000, 5_000, 256, 900)
-    points = np.random.default_rng(0).standard_normal((n, d), dtype=np.float32)
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    centres = learn_centres(points, cells, seed=0)
-    probed = NearestSearch(points, centres=centres, n_probe=cells // 10)
-    searches = {f"all of {n} points": NearestSearch(points), f"{cells // 10} cells": probed}
-    for name, search in searches.items():
-        ours, theirs = (
-            lambda place=place, search=search: search(points[:m], 11, place)
-            for place in (device, None)
-        )
-        (positions, cosines), (_, expected) = ours(), theirs()
-        true = np.einsum("md,mkd->mk", points[:m], points[positions], dtype=np.float64)
-        gap = max(float(np.abs(given - expected).max()) for given in (cosines, true))
-        yield _compared(f"11 nearest of {m} points of {d} among {name}", gap, ours, theirs)
-
-
-def _compared(case: str, gap: float, ours: Callable[[], Any], theirs: Callable[[], Any]) -> Row:
-    """Time both ways, whose results differ by a gap.
-
-    Raises
-    ------
-    ArithmeticError
-        If that is more than rounding.
-    """
-    if not gap < LARGEST_GAP:
-        raise ArithmeticError(f"{case}: a difference of {gap:.2g}, at most {LARGEST_GAP:g} is none")
-    seconds = [min(seconds_of(way, "cpu") for _ in range(3)) for way in (ours, theirs)]
-    row = {"seconds": seconds[0], "largest_difference": gap}
-    return Row(case, row, "NumPy", {"seconds": seconds[1]})
-
-
 def weights() -> str | None:
     """Give the folder of the weights taken along, or None for the packaged ones."""
     if not KIT.is_dir():
@@ -316,9 +275,7 @@ def seconds_of(work: Callable[[], Any], device: str) -> float:
     return time.perf_counter() - started
 
 
-CASES: dict[str, Callable[[str, bool], Rows]] = {
-    each.__name__: each for each in (kernel, step, finder)
-}
+CASES: dict[str, Callable[[str, bool], Rows]] = {each.__name__: each for each in (kernel, step)}
 """Cases by their names, in the order in which they run."""
 
 

@@ -224,7 +224,7 @@ contexts = click.option(
 def _present(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     if value is not None:
         # Loaded here: torch takes a second.
-        from film.corpus import checked_device
+        from film.networks import checked_device
 
         checked_device(value)
     return value

@@ -59,8 +59,6 @@ class CorpusIndex:
 
     Attributes
     ----------
-    device : str or None
-        Torch device for the search; None uses NumPy.
     both_ways : bool
         Whether the nearest queries of each unique text are candidates too.
     meaning : CorpusIndex or None
@@ -69,7 +67,6 @@ class CorpusIndex:
         The encoder's usual cosine of unrelated texts.
     """
 
-    device: str | None = None
     both_ways = False
     meaning: CorpusIndex | None = None
     base = 0.0
@@ -167,7 +164,7 @@ class CorpusIndex:
 
     def candidates(self, progress: Callable[[str], None] | None = None) -> np.ndarray:
         """Pairs of unique texts in which one is among the other's nearest, (m, 2)."""
-        self._table.complete(progress, self.device)
+        self._table.complete(progress)
         pairs = self._table.pairs()
         if self.meaning is None:
             return pairs
@@ -192,8 +189,8 @@ class CorpusIndex:
         With an encoder, every second one is the encoder's.
         """
         if self.meaning is None:
-            return self._table.neighbours(rows, k, self.device)
-        near = self._table.neighbours(rows, k // 2, self.device)
+            return self._table.neighbours(rows, k)
+        near = self._table.neighbours(rows, k // 2)
         return _alternating(near, self.meaning.others(rows, k // 2))
 
     def asked(self, texts: list[str], blocks: list[int] | None) -> AskedTexts:
@@ -203,7 +200,7 @@ class CorpusIndex:
     def recall(self) -> float:
         """Estimate the share of the exact nearest neighbours that were found, on a sample."""
         if self._recall is None:
-            found = self._table.recall(self.device)
+            found = self._table.recall()
             self._recall = found if self.meaning is None else min(found, self.meaning.recall())
         return self._recall
 
@@ -325,18 +322,18 @@ class AskedTexts:
         return _alternating(near, self._meaning.nearest(points, k // 2))
 
     def _search(self, points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        table, device, n_texts = self._index._table, self._index.device, self._points.shape[0]
+        table, n_texts = self._index._table, self._points.shape[0]
         near = np.full((len(points), k), -1, dtype=np.intp)
         similarities = np.full(near.shape, -np.inf, dtype=np.float32)
         is_text = points < n_texts
         texts, others = points[is_text], points[~is_text] - n_texts
         if len(texts):
             inside = None if self._blocks is None else self._blocks[texts]
-            found, similarities[is_text] = table.nearest(self._points[texts], k, inside, device)
+            found, similarities[is_text] = table.nearest(self._points[texts], k, inside)
             near[is_text] = np.where(found < 0, -1, found + n_texts)
         if len(others):
             near[~is_text], similarities[~is_text] = self._own.nearest(
-                table.points[others], k, table.blocks[others], device
+                table.points[others], k, table.blocks[others]
             )
         return near, similarities
 

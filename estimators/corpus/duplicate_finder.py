@@ -108,9 +108,6 @@ class DuplicateFinder(BaseEstimator):
         has several, except those that number the rows (`estimators.inputs.numbers_rows`). Columns
         that tell no duplicates from other pairs are left out, unless you give their kind
         (`film.judge.uninformative_columns`).
-    device : str, default=None
-        Torch device for the search among dense vectors, such as "cuda". None uses NumPy. Neighbours
-        are the same up to rounding. It may be changed after `fit`.
     random_state : int, default=0
         Seeds the cells of dense vectors, and the sample that estimates its recall.
     verbose : int, default=0
@@ -200,7 +197,6 @@ class DuplicateFinder(BaseEstimator):
         index: str = "auto",
         encoder: Any = None,
         compare: Any = None,
-        device: Any = None,
         random_state: int = 0,
         verbose: int = 0,
     ) -> None:
@@ -212,7 +208,6 @@ class DuplicateFinder(BaseEstimator):
         self.index = index
         self.encoder = encoder
         self.compare = compare
-        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
@@ -834,10 +829,6 @@ class DuplicateFinder(BaseEstimator):
 
     def _corpus(self) -> tuple[CorpusRows, PairScores]:
         check_is_fitted(self)
-        # The current device counts, whatever device was set when fitting.
-        index = self._scores.index
-        for part in filter(None, (index, index.meaning)):
-            part.device = self.device
         return self._rows, self._scores
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -20,7 +20,7 @@ from estimators.inputs import (
     numbers_rows,
     record_texts,
 )
-from film.corpus import checked_device, must_link_path
+from film.corpus import must_link_path
 from film.text import copy_key
 
 MOST_PAIRS = 100_000_000
@@ -38,8 +38,6 @@ def check_settings(settings: dict[str, Any]) -> None:
     check_choice("index", settings["index"], ("auto", "exact", "approximate"))
     check_integer("random_state", settings["random_state"], 0)
     check_verbose(settings["verbose"])
-    if settings["device"] is not None:
-        checked_device(settings["device"])
     embedder = settings["embedder"]
     if not (embedder is None or callable(getattr(embedder, "transform", embedder))):
         raise TypeError(f"embedder={embedder!r} must be a fitted transformer, a callable or None")

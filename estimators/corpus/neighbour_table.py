@@ -120,11 +120,8 @@ class NeighbourTable:
         self._compared = np.concatenate([self._compared, np.zeros(len(blocks), dtype=np.intp)])
         self._search = self._search_all = None
 
-    def complete(self, progress: Progress = None, device: str | None = None) -> None:
-        """Compare every point with all points of its block that it was not compared with.
-
-        Products are computed on a torch device, or by NumPy if it is None.
-        """
+    def complete(self, progress: Progress = None) -> None:
+        """Compare every point with all points of its block that it was not compared with."""
         n, width = len(self.blocks), self._table.shape[1]
         for start in np.unique(self._compared[self._compared < n]).tolist():
             rows = np.flatnonzero(self._compared == start)
@@ -132,22 +129,20 @@ class NeighbourTable:
             search = self._whole() if start == 0 else self._searcher(start, {})
             for first in range(0, len(rows), BLOCK_ROWS):
                 chunk = rows[first : first + BLOCK_ROWS]
-                found = search(self.points[chunk], self.blocks[chunk], width + 1, device)
+                found = search(self.points[chunk], self.blocks[chunk], width + 1)
                 self._table[chunk] = self._merged(chunk, start, *found)
                 self._compared[chunk] = n
                 if progress:
                     progress(f"neighbours {int((self._compared == n).sum())}/{n}")
 
-    def neighbours(
-        self, rows: np.ndarray | None = None, k: int = 0, device: str | None = None
-    ) -> np.ndarray:
+    def neighbours(self, rows: np.ndarray | None = None, k: int = 0) -> np.ndarray:
         """Return the neighbours of all points, (n, width), or k of some, padded with −1.
 
         Those of all points come from the table; other numbers are searched.
         """
         if rows is None:
             return self._table["point"]
-        found = self._whole()(self.points[rows], self.blocks[rows], k + 1, device)
+        found = self._whole()(self.points[rows], self.blocks[rows], k + 1)
         nearest = _without_self(rows, *found, k)
         return np.where(np.isfinite(nearest["similarity"]), nearest["point"], -1)
 
@@ -163,7 +158,7 @@ class NeighbourTable:
         return np.column_stack([keys // max(n, 1), keys % max(n, 1)])
 
     def nearest(
-        self, queries: Any, k: int, blocks: np.ndarray | None, device: str | None = None
+        self, queries: Any, k: int, blocks: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the nearest points of new unit rows, and their cosines, (n_queries, k) each.
 
@@ -171,14 +166,14 @@ class NeighbourTable:
         all points if ``blocks`` is None.
         """
         if blocks is not None:
-            return self._whole()(queries, blocks, k, device)
+            return self._whole()(queries, blocks, k)
         if self._search_all is None:
             one = np.zeros_like(self.blocks)
             cells = self._cells if not self.blocks.any() else {}
             self._search_all = _SearchInBlocks(self.points, one, self.approximate, self.seed, cells)
-        return self._search_all(queries, np.zeros(queries.shape[0], dtype=np.intp), k, device)
+        return self._search_all(queries, np.zeros(queries.shape[0], dtype=np.intp), k)
 
-    def recall(self, device: str | None = None) -> float:
+    def recall(self) -> float:
         """Estimate the share of the exact neighbours in the table, on a sample of points."""
         known = np.flatnonzero(nonzero_rows(self.points))
         if not self.approximate or not len(known):
@@ -187,7 +182,7 @@ class NeighbourTable:
         rows = rng.choice(known, min(SAMPLE_ROWS, len(known)), replace=False)
         exact = _SearchInBlocks(self.points, self.blocks, False, self.seed, {})
         width = self._table.shape[1]
-        found = exact(self.points[rows], self.blocks[rows], width + 1, device)
+        found = exact(self.points[rows], self.blocks[rows], width + 1)
         true = _without_self(rows, *found, width)["similarity"]
         # Ties are equally good; float32 cosines of the two searches differ by 1e-6.
         last = true.min(axis=1, initial=np.inf, where=np.isfinite(true), keepdims=True) - 1e-5
@@ -250,9 +245,7 @@ class _SearchInBlocks:
         self._sorted = blocks[self._members]
         self._large: dict[int, NearestSearch | SparseSearch] = {}
 
-    def __call__(
-        self, queries: Any, blocks: np.ndarray, k: int, device: str | None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(self, queries: Any, blocks: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return points and similarities, (n_queries, k) each, padded with −1 and −inf."""
         found = np.full((queries.shape[0], k), -1, dtype=np.intp)
         nearest = np.full((queries.shape[0], k), -np.inf, dtype=np.float32)
@@ -269,8 +262,7 @@ class _SearchInBlocks:
             width = min(k, last - first)
             if width:
                 search = self._of_block(name, self._members[first:last])
-                place = () if isinstance(search, SparseSearch) else (device,)
-                position, similarity = search(queries[some], width, *place)
+                position, similarity = search(queries[some], width)
                 found[some, :width], nearest[some, :width] = position, similarity
         return found, nearest
 

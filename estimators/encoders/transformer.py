@@ -22,7 +22,7 @@ from estimators.encoders.model_files import (
     read_declared,
 )
 from estimators.inputs import check_choice, check_integer
-from film.corpus import checked_device
+from film.networks import checked_device
 from film.tokens import Ragged
 
 _MOST_LAYERS = 200
@@ -47,7 +47,7 @@ def import_torch() -> Any:
 def check_device(torch: Any, device: Any) -> str:
     """Return the name of a device that torch can use here; None selects one.
 
-    Raises ValueError as `film.corpus.checked_device` does.
+    Raises ValueError as `film.networks.checked_device` does.
     """
     if device is None:
         return "cuda" if torch.cuda.is_available() else "cpu"

@@ -37,8 +37,8 @@ from estimators.persistence.model_checks import (
     parts_of,
 )
 from estimators.persistence.registry import read_as_today
-from film.corpus import checked_device
 from film.datasets import atomic_writer
+from film.networks import checked_device
 from film.text import printable_text
 
 

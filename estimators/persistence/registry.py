@@ -112,6 +112,7 @@ _GONE = {
     "ContextRegressor": ("reference",),
     "PairTeacher": ("checkpoint",),
     "FILM": ("device",),
+    "DuplicateFinder": ("device",),
     "DuplicateClassifier": (
         *("_domain", "_familiarity", "_training_similarity", "_untrained", "untrained_share_"),
     ),

@@ -7,8 +7,6 @@ from .clusters import cut as cut
 from .clusters import link_scores as link_scores
 from .component_pairs import missing_pairs as missing_pairs
 from .copies import leaders as leaders
-from .devices import checked_device as checked_device
-from .devices import whole_float32 as whole_float32
 from .groups import connected_groups as connected_groups
 from .groups import continued_numbers as continued_numbers
 from .groups import groups_for_folds as groups_for_folds

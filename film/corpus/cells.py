@@ -9,7 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from film.corpus.devices import BestOnDevice, checked_device, whole_float32
 from film.threads import one_blas_thread, usable_cores
 
 __all__ = ["NearestSearch", "learn_centres"]
@@ -21,7 +20,7 @@ PART_QUERIES = 8192
 """Queries per thread and step: enough of them share a cell for fast products."""
 
 FEW_QUERIES = 64
-"""Up to this many queries, one NumPy thread is faster than several or a device."""
+"""Up to this many queries, one NumPy thread is faster than several."""
 
 BLOCK_POINTS = 4096
 """Points compared at a time without cells."""
@@ -104,9 +103,6 @@ class NearestSearch:
     about 32 MB per thread on top of the points. Products are in float32, so points whose cosines
     differ by less than about 1e-7 may come in either order.
 
-    A torch device receives the queries, then the points of one cell, or 4096 points, at a time.
-    NumPy always selects the cells, so that both compare the same points.
-
     Examples
     --------
     >>> import numpy as np
@@ -135,7 +131,7 @@ class NearestSearch:
             sizes = np.bincount(cell, minlength=len(centres))
             self._members = np.split(members, np.cumsum(sizes)[:-1])
 
-    def __call__(self, queries: Points, k: int, device: str | None = None) -> tuple[Rows, Points]:
+    def __call__(self, queries: Points, k: int) -> tuple[Rows, Points]:
         """Find the k nearest points of each query.
 
         Parameters
@@ -144,9 +140,6 @@ class NearestSearch:
             Unit rows.
         k : int
             Number of neighbours per query.
-        device : str, optional
-            A torch device such as "cuda", used for more than 64 queries; results agree up to
-            rounding. None uses NumPy.
 
         Returns
         -------
@@ -154,18 +147,9 @@ class NearestSearch:
             Row numbers, nearest first and ties by row number; −1 if there are fewer than k points.
         cosines : ndarray of float32, shape (n_queries, k)
             −∞ where positions are −1.
-
-        Raises
-        ------
-        ImportError, ValueError
-            If the device is not available.
         """
-        place = None if device is None else checked_device(device)
         if len(queries) <= FEW_QUERIES:
             return self._look_up(queries, _Best(queries, k))
-        if place is not None:
-            with whole_float32():
-                return self._look_up(queries, BestOnDevice(queries, k, place))
         positions = np.empty((len(queries), k), dtype=np.intp)
         cosines = np.empty((len(queries), k), dtype=np.float32)
         threads = usable_cores()
@@ -180,7 +164,7 @@ class NearestSearch:
             list(pool.map(fill, starts))
         return positions, cosines
 
-    def _look_up(self, queries: Points, best: _Best | BestOnDevice) -> tuple[Rows, Points]:
+    def _look_up(self, queries: Points, best: _Best) -> tuple[Rows, Points]:
         for rows, members in self._visits(queries):
             best.compare(rows, self._points[members], members)
         return best.sorted()
