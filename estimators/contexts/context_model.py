@@ -48,7 +48,6 @@ from estimators.persistence import (
     savable,
     write_fitted,
 )
-from estimators.training import retired
 from film.contexts import (
     SentenceCorpus,
     combine_terms,
@@ -342,11 +341,7 @@ RANKED_PER_WANTED = 3
 """Contexts that Eq. 3 ranks per wanted context."""
 
 
-RETIRED = "folder", "sides", "interaction", "lexical", "discriminator_seconds", "generator_seconds"
-
-
 @savable
-@retired(*RETIRED, positional="folder")
 @dataclass(eq=False, repr=False)
 class ContextModel(TransformerMixin, BaseEstimator):
     """Learn from documents which sentences fit into which contexts.

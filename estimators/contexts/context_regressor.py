@@ -27,7 +27,7 @@ from estimators.inputs import (
 )
 from estimators.inspection import ContextExplanation
 from estimators.persistence import savable
-from estimators.training import check_judged, rank_correlation, retired, units_of
+from estimators.training import check_judged, rank_correlation, units_of
 from film.contexts import combine_terms, context_shares, whiten_scores
 
 BLOCK = 64
@@ -218,7 +218,6 @@ LEAST_WORDS = 5
 
 
 @savable
-@retired("reference")
 @dataclass(eq=False, repr=False)
 class ContextRegressor(RegressorMixin, BaseEstimator):
     """Compare two sentences by how well they fit the same contexts, and explain why.

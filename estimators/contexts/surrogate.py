@@ -24,7 +24,6 @@ from estimators.training import (
     finished,
     load,
     read_regressor,
-    retired,
     set_fitted,
     train,
     units_of,
@@ -39,7 +38,6 @@ PAIRS_AT_ONCE = 8192
 
 
 @savable
-@retired("checkpoint")
 @dataclass(eq=False, repr=False)
 class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TokenRegressor):
     """Learn one vector per text whose cosines are similarities, and explain them by tokens.

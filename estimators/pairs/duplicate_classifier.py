@@ -95,12 +95,6 @@ LAST_STEPS = ((2_000, 1, 1), (20_000, 11, 1), (None, 8, 1))
 They follow times relative to those of members, measured on 100 to 39,000 pairs."""
 
 
-def _gone(name: str, instead: str) -> None:
-    warnings.warn(
-        f"DuplicateClassifier.{name} will be removed: {instead}", FutureWarning, stacklevel=3
-    )
-
-
 def _no_stage(*_: Any) -> None:
     """Replace the function that moves a progress bar."""
 
@@ -867,41 +861,6 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         pairs = self._texts_of(pairs)
         return np.ones(len(pairs)) if self._general is None else self._general.familiarity(pairs)
-
-    @property
-    def familiarity_limit_(self) -> float:
-        """Deprecated: 0.5. Pairs with this `familiarity` or less count as unlike training pairs."""
-        check_is_fitted(self)
-        _gone("familiarity_limit_", "it is 0.5")
-        return MOVED
-
-    @property
-    def untrained_share_(self) -> float:
-        """Deprecated: 0. See `familiarity`."""
-        check_is_fitted(self)
-        _gone("untrained_share_", "familiarity tells the share of the stack for each pair")
-        return 0.0
-
-    def adapt(self, texts: Any = None, encodings: Any = None) -> Any:
-        """Do nothing: deprecated. The general formula decides about unfamiliar pairs by itself.
-
-        Parameters
-        ----------
-        texts, encodings : object
-            Not used.
-
-        Returns
-        -------
-        self : DuplicateClassifier
-            Unchanged.
-
-        Warns
-        -----
-        FutureWarning
-        """
-        check_is_fitted(self)
-        _gone("adapt", "it does nothing, since predict_proba looks at each pair")
-        return self
 
     def pruned(self, members: list[str]) -> Any:
         """Return a classifier with some of the members, without fitting them again.

@@ -27,7 +27,7 @@ from estimators.inputs import (
     tags_of_texts,
 )
 from estimators.persistence import savable
-from estimators.training import CrossEncoderRegressor, retired
+from estimators.training import CrossEncoderRegressor
 from film.corpus import near_pairs
 from film.text import normalize_text
 
@@ -41,7 +41,6 @@ class FoldScores(NamedTuple):
 
 
 @savable
-@retired("checkpoint")
 @dataclass(eq=False, repr=False)
 class PairTeacher(BaseEstimator):
     """Score pairs of similar texts with a teacher model, as extra training data.

@@ -23,7 +23,6 @@ from estimators.training import (
     finished,
     load,
     read_regressor,
-    retired,
     set_fitted,
     train,
     units_of,
@@ -102,7 +101,6 @@ def check_plan(regressor: Any) -> None:
 
 
 @savable
-@retired("accumulation_steps", "patience", "checkpoint")
 @dataclass(eq=False, repr=False)
 class RCMDRegressor(TokenRegressor):
     """Predict the similarity of pairs by transport between contextual tokens, with explanations.

@@ -2,7 +2,6 @@ from .cross_encoder import CrossEncoderRegressor as CrossEncoderRegressor
 from .loop import train as train
 from .model_average import average_models as average_models
 from .objectives import OBJECTIVES as OBJECTIVES
-from .retirement import retired as retired
 from .saving import finished as finished
 from .saving import load as load
 from .saving import read_regressor as read_regressor

@@ -24,7 +24,6 @@ from estimators.encoders import (
 from estimators.inputs import check_pairs, check_verbose, tags_of_texts
 from estimators.persistence import savable
 from estimators.training.loop import train_pairs
-from estimators.training.retirement import retired
 from estimators.training.saving import (
     finished,
     load,
@@ -164,7 +163,6 @@ Head = dict[str, np.ndarray]
 
 
 @savable
-@retired("accumulation_steps", "patience", "checkpoint")
 @dataclass(eq=False, repr=False)
 class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     """Predict the similarity of pairs with a transformers model that reads both texts together.

@@ -26,7 +26,6 @@ from estimators.inputs import (
 from estimators.persistence import REGRESSOR, plain, read_arrays, read_fitted, savable, write_fitted
 from estimators.training.loop import run_examples
 from estimators.training.objectives import Examples, NPairs, Objective, TripletOrder
-from estimators.training.retirement import retired
 from estimators.training.saving import check_local_folder
 from estimators.training.settings import check_training_parameters, training_settings
 from estimators.training.token_states import (
@@ -175,7 +174,6 @@ OF_ENCODER = ("model", "max_length", "batch_size", "dtype")
 
 
 @savable
-@retired("accumulation_steps", "patience", "checkpoint", "states", "temperature")
 @dataclass(eq=False, repr=False)
 class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn text vectors by convolutions over frozen token vectors: FILM-BERT.

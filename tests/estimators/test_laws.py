@@ -387,14 +387,6 @@ def params_of(model: Any) -> set[str]:
     return set(inspect.signature(type(model)).parameters)
 
 
-@pytest.mark.parametrize("kind", [RCMDRegressor, CrossEncoderRegressor, TripletNetwork])
-def test_parameters_that_are_gone_warn_and_have_no_effect(kind):
-    with pytest.warns(FutureWarning, match=r"patience=2 has no effect.*leave it out") as caught:
-        model = kind(epochs=3, patience=2)
-    assert caught[0].filename == __file__
-    assert model.epochs == 3 and "patience" not in {*vars(model), *model.get_params()}
-
-
 def state(model: Any) -> dict[str, Any]:
     return {name: id(value) for name, value in vars(model).items()}
 

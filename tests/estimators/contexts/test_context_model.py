@@ -372,13 +372,6 @@ def test_an_interrupted_training_keeps_the_best_weights(monkeypatch, title, task
     assert whole.is_complete_ and len(curves[0]) == 2 and curves[0] == curves[1][:2]
 
 
-def test_parameters_that_are_gone_warn():
-    for given, params in (([2], {}), ([], {"lexical": 2})):
-        with pytest.warns(FutureWarning, match="=2 has no effect"):
-            model = ContextModel(*given, **params, width=9)
-        assert model.width == 9 and "lexical" not in model.get_params()
-
-
 WORLDS = (
     ("cat dog bird", "sees likes", "milk grass"),
     ("king queen knight", "rules fights", "castle realm"),

@@ -122,8 +122,7 @@ def test_by_default_scores_are_whitened_by_the_discriminator_of_the_corpus(model
     wanted = [expected(other, *pair, "whitened", weights=weights) for pair in PAIRS]
     np.testing.assert_allclose(regressor.similarity(PAIRS), wanted, atol=1e-6)
     # Where generators have a weight, sentences of the corpus are their centre.
-    with pytest.warns(FutureWarning, match="reference=3 has no effect"):
-        regressor = ContextRegressor(model, reference=3).fit(PAIRS)
+    regressor = ContextRegressor(model).fit(PAIRS)
     assert regressor.reference_ == REFERENCE and {*REFERENCE} <= {*Corpus.sentences}
 
 

@@ -27,7 +27,6 @@ from estimators import (
     save_model,
 )
 from estimators.pairs import duplicate_probabilities
-from estimators.pairs.stack import general_formula
 from estimators.pairs.stack.general_formula import OutOfFold
 from film.compare import WordRarity, comparable_tokens, pair_features
 from film.datasets import make_documents, make_question_pairs
@@ -362,15 +361,3 @@ def test_pairs_with_an_empty_text_spoil_no_other(n_empty):
     if n_empty < N:
         assert np.isfinite(model.out_of_fold_probabilities()).all()
         assert model.familiarity(pairs[n_empty:]).mean() > 0.5
-
-
-def test_what_was_called_for_other_kinds_of_text_warns_and_does_nothing(model):
-    before = model.predict_proba(NEW)
-    with pytest.warns(FutureWarning, match="adapt will be removed: it does nothing") as caught:
-        assert model.adapt(GERMAN) is model
-    with pytest.warns(FutureWarning, match="untrained_share_"):
-        assert model.untrained_share_ == 0
-    with pytest.warns(FutureWarning, match="familiarity_limit_"):
-        assert model.familiarity_limit_ == general_formula.MOVED
-    assert caught[0].filename == __file__
-    assert np.array_equal(model.predict_proba(NEW), before)
