@@ -158,17 +158,6 @@ def taken(texts: Texts, rows: np.ndarray) -> Texts:
     return texts[rows] if isinstance(texts, Ragged) else [texts[row] for row in rows.tolist()]
 
 
-def mean_vectors(encoder: TokenEncoder | None, texts: Texts) -> np.ndarray:
-    """Return the mean token vector of each text, zero if it has no tokens."""
-    if isinstance(texts, Ragged):
-        found = np.zeros((len(texts), texts.values.shape[1]))
-        for row, values in enumerate(texts):
-            if len(values):
-                found[row] = values.mean(axis=0)
-        return found
-    return _needed(encoder).encode_means(texts)[0]
-
-
 def distinct_states(
     encoder: TokenEncoder | None, texts: Texts, length: int, verbose: int
 ) -> tuple[TokenStates, np.ndarray]:

@@ -34,12 +34,11 @@ from estimators.training.token_states import (
     checked_texts,
     distinct_states,
     fitted_encoder,
-    mean_vectors,
     taken,
     vectors_of,
 )
 from film.corpus import connected_groups
-from film.metric import nearest_dissimilar, ordered_share, triplets_from_labels
+from film.metric import ordered_share, triplets_from_labels
 from film.threads import FIRST_USE
 
 
@@ -59,27 +58,12 @@ def checked(X: Any, y: Any, name: str = "X") -> Given:
     return Given(texts, *labels_or_triplets(y, len(texts)))
 
 
-def triplets_of(
-    given: Given, encoder: Any, seed: int, *, n_random: int, n_nearest: int, most: int | None
-) -> np.ndarray:
-    """Return given triplets, or triplets mined from labels; at most ``most``, drawn at random.
-
-    Nearest texts are found by the mean of their token vectors.
-    """
+def triplets_of(given: Given, seed: int, *, n_random: int, most: int | None) -> np.ndarray:
+    """Return given triplets, or triplets mined from labels; at most ``most``, drawn at random."""
     rng, triplets = np.random.default_rng([seed, 3]), given.triplets
     if triplets is None:
         assert given.labels is not None
-
-        def nearest(anchors: np.ndarray, groups: np.ndarray) -> np.ndarray:
-            means = mean_vectors(encoder, given.texts)
-            return nearest_dissimilar(means, anchors, groups, n_nearest)
-
-        triplets = triplets_from_labels(
-            given.labels,
-            n_random=n_random,
-            nearest=nearest if n_nearest else None,
-            random_state=rng,
-        )
+        triplets = triplets_from_labels(given.labels, n_random=n_random, random_state=rng)
         if len(triplets) == 0:
             raise nothing_mined(given.labels)
     if most is not None and len(triplets) > most:
@@ -134,10 +118,7 @@ def check_network_parameters(model: Any) -> None:
         check_integer("channels", each, 1)
     for name, allowed in (("axes", AXES), ("readout", READOUTS)):
         check_choice(name, getattr(model, name), allowed)
-    for name in ("n_random", "n_nearest"):
-        check_integer(name, getattr(model, name), 0)
-    if model.n_random + model.n_nearest == 0:
-        raise ValueError("n_random=0 and n_nearest=0 leave nothing to mine; raise one of them")
+    check_integer("n_random", model.n_random, 1)
     if model.max_triplets is not None:
         check_integer("max_triplets", model.max_triplets, 1)
     check_bool("residual", model.residual)
@@ -209,9 +190,8 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         texts of the batch, which the paper names in its analysis; cosines are divided by ``0.05``.
     margin : float, default=0.2
         Minimum difference of the two cosines, for "triplet".
-    n_random, n_nearest : int, default=5 and 0
-        Random dissimilar texts, and nearest ones by the mean of token vectors, per anchor, when
-        triplets are mined from labels; as in `FILM`.
+    n_random : int, default=5
+        Random dissimilar texts per anchor, when triplets are mined from labels.
     max_triplets : int, default=None
         Maximum number of triplets, drawn at random. Only their texts are encoded.
     epochs : float, default=1
@@ -297,7 +277,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     objective: str = "triplet"
     margin: float = 0.2
     n_random: int = 5
-    n_nearest: int = 0
     max_triplets: Any = None
     epochs: float = 1
     learning_rate: float = 1e-3
@@ -415,7 +394,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self, "weights_")
         given = checked(X, y)
         seed = check_seed(0 if self.random_state is None else self.random_state)
-        triplets = self._triplets(given, self.encoder_, seed.randint(2**31 - 1), None)
+        triplets = self._triplets(given, seed.randint(2**31 - 1), None)
         used, local = np.unique(triplets, return_inverse=True)
         return ordered_share(self.transform(taken(given.texts, used)), local.reshape(-1, 3))
 
@@ -517,14 +496,12 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_network"}
 
-    def _triplets(self, given: Given, encoder: Any, seed: int, most: Any) -> np.ndarray:
-        return triplets_of(
-            given, encoder, seed, n_random=self.n_random, n_nearest=self.n_nearest, most=most
-        )
+    def _triplets(self, given: Given, seed: int, most: Any) -> np.ndarray:
+        return triplets_of(given, seed, n_random=self.n_random, most=most)
 
     def _examples(self, given: Given, encoder: Any, seed: int, most: Any) -> Examples:
         return examples_of(
-            self._triplets(given, encoder, seed, most), given.texts, encoder,
+            self._triplets(given, seed, most), given.texts, encoder,
             length=self.length, verbose=self.verbose,
         )  # fmt: skip
 

@@ -197,7 +197,7 @@ def test_the_null_text_links_no_groups(model):
 
 def test_labels_are_mined_as_film_does(model):
     labels = np.repeat(np.arange(4), 2)
-    fitted = model.set_params(n_random=1, n_nearest=1).fit(TEXTS, labels)
+    fitted = model.set_params(n_random=2).fit(TEXTS, labels)
     assert fitted.n_triplets_ > 8
     assert 0 <= fitted.score(TEXTS, labels) <= 1
     assert fitted.score(TEXTS, labels) == fitted.score(TEXTS, labels)
@@ -286,7 +286,7 @@ def test_a_damaged_folder_is_an_error(tmp_path, damage, message):
         ({"channels": (1, 2)}, TypeError, r"channels=\(1, 2\) must be three integers"),
         ({"channels": (1, 0, 2)}, ValueError, "channels=0 must be 1 or more"),
         ({"epochs": 0}, ValueError, "epochs=0 must be above 0"),
-        ({"n_random": 0}, ValueError, "n_random=0 and n_nearest=0 leave nothing to mine"),
+        ({"n_random": 0}, ValueError, "n_random=0 must be 1 or more"),
         ({"encoder": "a name"}, TypeError, "encoder='a name' must be a TokenEncoder, or None"),
         ({"device": "cuda:7"}, ValueError, "device='cuda:7'"),
         ({"train_batch_size": 1, "objective": "n_pair"}, ValueError, "train_batch_size=1"),
