@@ -175,10 +175,19 @@ def displayed_math(self: Any, node: Any) -> None:
     raise SkipNode
 
 
+def only_this_branch(
+    app: Any, pagename: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Show in the navigation of a page its own branch alone, not 300 pages of the reference."""
+    whole = context["toctree"]
+    context["toctree"] = lambda **options: whole(**options | {"collapse": True})
+
+
 def setup(app: Any) -> None:
     """Connect what stands above."""
     write_reference()
     app.connect("source-read", links_within)
+    app.connect("html-page-context", only_this_branch, priority=400)
     app.connect("autodoc-skip-member", is_left_out)
     app.connect("autodoc-process-docstring", escape_signs, priority=400)
     app.add_html_math_renderer("mathml", (inline_math, None), (displayed_math, None))

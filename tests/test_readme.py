@@ -67,6 +67,7 @@ def test_readme_runs_as_typed(played):
         assert_same_but_for_rounding(one, other)
 
 
+@pytest.mark.slow
 def test_the_pictures_are_of_the_pages(played):
     image = pytest.importorskip("matplotlib.image", reason="needs the extra plot")
     with chdir(played[0]):
@@ -78,8 +79,14 @@ def test_the_pictures_are_of_the_pages(played):
         assert abs(new - kept).mean() < 0.05, f"{name} is stale: run python -m docs.first_page"
 
 
-SLOW_GUIDES = [ROOT / "docs" / f"{name}.md" for name in ("metric-learning", "token-similarity")]
-"""They search over settings and train MiniLM; the tests of each estimator train small ones."""
+SLOW_GUIDES = [
+    ROOT / "docs" / f"{name}.md"
+    for name in (
+        *("command-line", "labelling", "metric-learning", "records", "scaling", "start-labelled"),
+        *("thresholds", "token-similarity"),
+    )
+]
+"""Each takes 8 seconds or more; the tests of each estimator and command train small models."""
 
 
 @pytest.mark.parametrize(

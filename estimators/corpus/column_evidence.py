@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -32,6 +33,10 @@ from film.text import normalize_text
 
 _MOST_STATES = 20
 """Number of different texts up to which a column may hold states or sources of records."""
+_OWN_VALUES = 0.9
+"""Different values per given cell from which on a column holds keys or times of the rows."""
+_SAME_VALUES = 0.5
+"""Share of the different values of two columns that both have, as two places of a trip do."""
 _DAYS_OF_BIRTHS = 40 * 365
 """Days that dates of birth span at least, without the first and the last tenth of them."""
 
@@ -53,6 +58,10 @@ class ColumnEvidence:
     ----------
     has_many_texts : list of bool
         Whether each column holds texts, of which over 20 differ, as names do and states do not.
+    may_say_nothing : list of bool
+        Whether each column may be left out (`film.judge.uninformative_columns`): dates, and keys,
+        of which rows share few. Sizes or accounts tell variants apart, of which a table may have
+        more than duplicates.
     """
 
     def __init__(
@@ -67,6 +76,7 @@ class ColumnEvidence:
         self._are_names: list[bool] = []
         self._roles: list[str] = []
         self.has_many_texts: list[bool] = []
+        self.may_say_nothing: list[bool] = []
         cells = cells_by_column(records)
         for place, kind in zip(self._places, kinds.values(), strict=True):
             counts: Counter[str] = Counter()
@@ -89,7 +99,11 @@ class ColumnEvidence:
                 kind == "text" and (role != "" or are_names([*written.values()]))
             )
             self.has_many_texts.append(kind == "text" and len(written) > _MOST_STATES)
+            n_given = sum(map(bool, cells[place]))
+            are_keys = len(written) >= _OWN_VALUES * n_given and not self.has_many_texts[-1]
+            self.may_say_nothing.append(kind == "date" or are_keys)
         self._find_people(cells)
+        self._crossing = [*self._columns_of_same_values(cells)]
 
     def _find_people(self, cells: Sequence[Sequence[str]]) -> None:
         """Let only the first column, or both parts of a name in the first two, be of people.
@@ -112,8 +126,26 @@ class ColumnEvidence:
             if role in GIVEN_NAMES or number in people:
                 self._roles[number] = people.get(number, "")
 
+    def _columns_of_same_values(self, cells: Sequence[Sequence[str]]) -> Iterator[tuple[int, int]]:
+        """Yield pairs of columns that hold the same values, such as both places of a trip.
+
+        Names of people are none: given and family names are often exchanged by mistake.
+        """
+        kinds = list(self.kinds.values())
+        values = {
+            number: set(map(normalize_text, cells[place])) - {""}
+            for number, place in enumerate(self._places)
+            if kinds[number] not in MEASURED and not self._roles[number]
+        }
+        for a, b in itertools.combinations(values, 2):
+            n_shared = len(values[a] & values[b])
+            if n_shared > 1 and n_shared >= _SAME_VALUES * max(len(values[a]), len(values[b])):
+                yield a, b
+
     def check_state(self) -> None:
         """Compare names as other text, if an earlier version saved this."""
+        vars(self).setdefault("may_say_nothing", [True] * len(self.kinds))
+        vars(self).setdefault("_crossing", [])
         vars(self).setdefault("_are_names", [False] * len(self.kinds))
         vars(self).setdefault("_roles", [""] * len(self.kinds))
         vars(self).setdefault("_are_births", [False] * len(self.kinds))
@@ -146,7 +178,8 @@ class ColumnEvidence:
         """Return in what names and addresses of pairs of records differ that are not the same.
 
         Values of `film.compare.name_difference` as an object array, (n_pairs, n_columns), with
-        "alias" instead of "name" if both were born on the same day.
+        "alias" instead of "name" if both were born on the same day, and "order" for values that two
+        columns of equal values exchange, such as both places of a trip.
         """
         found = np.full((len(first), len(self.kinds)), "", dtype=object)
         born_alike = np.zeros(len(first), dtype=bool)
@@ -169,6 +202,18 @@ class ColumnEvidence:
                 elsewhere = words(first[row]), words(second[row])
                 found[row, number] = name_difference(*both[int(pair_of[row])], role, elsewhere)
         found[(found == "name") & born_alike[:, None]] = "alias"
+        if self._crossing:
+            a, b = (
+                [[*map(words, record.split(CELL_END))] for record in side]
+                for side in (first, second)
+            )
+            for left, right in self._crossing:
+                i, j = self._places[left], self._places[right]
+                crossed = [
+                    one[i] != one[j] and one[i] == two[j] and one[j] == two[i]
+                    for one, two in zip(a, b, strict=True)
+                ]
+                found[crossed, left] = "order"
         return found
 
     def reasons(self, first: Sequence[str], second: Sequence[str]) -> list[dict[str, str]]:
@@ -177,6 +222,9 @@ class ColumnEvidence:
         differences = self.differences(first, second)
         for row, number in np.argwhere(differences != "").tolist():
             both = first[row], second[row]
+            if differences[row, number] == "order":
+                found[row][list(self.kinds)[number]] = "exchanged with another column"
+                continue
             a, b = (
                 _as_name(record.split(CELL_END)[self._places[number]], self._roles[number])
                 for record in both

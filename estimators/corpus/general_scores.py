@@ -30,10 +30,12 @@ _APART = {
     "company": ("name", -2.0),
     "name": ("name", -4.0),
     "alias": ("name", -2.0),
+    "order": ("order", -4.0),
 }
 """Kind and log-odds by the difference of names and addresses.
 
-Numbers are those of houses in one street; an alias is another first name, with one birthday.
+Numbers are those of houses in one street; an alias is another first name, with one
+birthday; order is that of columns, such as both places of a trip.
 """
 
 
@@ -94,8 +96,10 @@ class AgreementScores:
             chances = expit(log_odds_with_columns(general, weights, levels))
             names = np.array(list(self._evidence.kinds), dtype=object)
             says_nothing = uninformative_columns(levels, chances)
-            # Two names at one address are two people, also if many families share addresses.
-            says_nothing &= ~np.array(self._evidence.has_many_texts, dtype=bool)
+            says_nothing &= np.array(self._evidence.may_say_nothing, dtype=bool)
+            # Without any text, equal amounts and dates would be duplicates.
+            texts_left = [kind == "text" for kind in self._evidence.kinds.values()]
+            says_nothing &= (~says_nothing & texts_left).any()
             self.uninformative = tuple(names[says_nothing])
         kinds = np.full(len(levels), "", dtype=object)
         for what, (kind, _) in _APART.items():

@@ -36,8 +36,8 @@ RUNS = {
 }
 SLOW = (
     *("accurate", "compatibility", "contexts", "corpus", "duplicates"),
-    *("encoders", "explanations", "few_labels", "gpu", "intents", "ists", "records", "release"),
-    *("solvers", "sts", "trust"),
+    *("encoders", "explanations", "few_labels", "gpu", "intents", "ists", "linkage", "quora"),
+    *("rcmd_train", "records", "release", "solvers", "sts", "trust"),
 )
 NO_RUN = {"compare", "tables"}
 NEEDS_TORCH = ("encoders", "sts", "ists", "rcmd_train", "contexts", "gpu")

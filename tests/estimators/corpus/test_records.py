@@ -386,3 +386,36 @@ def test_near_points_agree_whatever_their_digits():
     finder = DuplicateFinder(compare={"name": "text", "location": "point"}).fit(odd)
     scores, kinds = finder.score_pairs([(0, 1)])
     assert kinds.tolist() == ["spelling"] and scores[0] > 0.5
+
+
+def rows_of(*columns, **fixed):
+    """Return a frame with every combination of values, none of which is a duplicate."""
+    names, values = zip(*columns, strict=True)
+    grid = pd.MultiIndex.from_product(values, names=names).to_frame(index=False)
+    return grid.assign(**fixed)
+
+
+def test_exchanged_values_of_columns_of_equal_values_are_another_order():
+    towns = ["Leipzig", "Hamburg", "Dresden", "Munich", "Cologne", "Bremen", "Kassel", "Vienna"]
+    trips = rows_of(("from", towns), ("to", towns)).query("`from` != to")
+    trips = trips.assign(name=[f"Passenger {chr(65 + i % 26)}" for i in range(len(trips))])
+    found = DuplicateFinder().fit(trips).find(threshold=0)
+    ends = np.sort(trips.to_numpy()[:, :2].astype(str)[found.pairs], axis=2)
+    exchanged = (ends[:, 0] == ends[:, 1]).all(axis=1)
+    assert exchanged.any() and set(found.kind[exchanged]) == {"differs in order"}
+
+
+@pytest.mark.parametrize("column", ["pack", "size"])
+def test_what_tells_variants_apart_is_never_left_out(column):
+    names = [
+        f"{a}{b}" for a in ("Meto", "Rami", "Simva", "Parace") for b in ("prolol", "pril", "statin")
+    ]
+    values = {"pack": [20, 50, 100], "size": ["S", "M", "L"]}[column]
+    frame = rows_of(("medicine", names), (column, values), maker="Hexal")
+    finder = DuplicateFinder().fit(pd.concat([frame, frame[:12]], ignore_index=True))
+    assert finder.left_out_ == ()
+    same = [
+        frame[column][a % len(frame)] == frame[column][b % len(frame)]
+        for a, b in finder.find(threshold=0.99).pairs
+    ]
+    assert all(same)
