@@ -124,7 +124,7 @@ class SurrogateRegressor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Toke
     weights = None
     # Settings of training that the loop reads.
     temperature, margin = 0.05, 0.2
-    eval_steps = 250
+    micro_batch_size, eval_steps = None, 250
 
     model: Any = None
     _: KW_ONLY

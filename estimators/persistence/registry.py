@@ -91,7 +91,7 @@ def _import(module: str) -> None:
         return
 
 
-_RUN = ("accumulation_steps", "micro_batch_size", "patience", "checkpoint")
+_RUN = ("accumulation_steps", "patience", "checkpoint")
 _GONE = {
     "RCMDRegressor": _RUN,
     "CrossEncoderRegressor": _RUN,
@@ -117,7 +117,7 @@ _GONE = {
         *("_domain", "_familiarity", "_training_similarity", "_untrained", "untrained_share_"),
     ),
     "TextSpace": ("_axes", "random_state"),
-    "SurrogateRegressor": (*("temperature", "margin", "eval_steps", *_RUN),),
+    "SurrogateRegressor": (*("temperature", "margin", "micro_batch_size", "eval_steps", *_RUN),),
 }
 """Parameters and attributes of older files that fitted models do not need, by class."""
 

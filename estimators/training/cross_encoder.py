@@ -189,7 +189,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
         Rows per batch.
     train_max_length : int, default=128
         Maximum number of tokens of both texts of a pair in training.
-    eval_steps, random_state
+    micro_batch_size, eval_steps, random_state
         As in `RCMDRegressor`, with pairs encoded instead of texts.
     max_length : int, default=256
         Maximum number of tokens of both texts of a pair; the longer text is truncated, with one
@@ -252,6 +252,7 @@ class CrossEncoderRegressor(RegressorMixin, BaseEstimator):
     learning_rate: float = 5e-5
     train_batch_size: int = 32
     train_max_length: int = 128
+    micro_batch_size: Any = None
     eval_steps: int = 250
     random_state: Any = None
     max_length: int = 256

@@ -22,6 +22,7 @@ from estimators.training.objectives import (
 )
 from estimators.training.settings import Settings, training_settings
 from estimators.training.token_states import TextVectors
+from film.training import cached_backward
 
 LARGEST_GRADIENT = 1.0
 """Maximum gradient norm, as in SimCSE."""
@@ -159,16 +160,25 @@ class Training:
         order = np.argsort(-self.examples.tokens.lengths[texts], kind="stable")
         parts = chunks_of(
             self.examples.tokens.lengths[texts[order]],
+            settings.micro_batch_size,
             TOKENS_AT_ONCE if self.transformer.device == "cpu" else None,
         )
-        encoded = []
-        for part in parts:
-            features, mask = self._forward(texts[order[part]])
-            encoded.append(features[mask])
-        found = padded(self.examples, torch.cat(encoded), texts, order, settings.special_tokens)
-        value = self.scaler.scale(self.objective.loss(self._batch(found, rows, codes)))
-        value.backward()
-        return float(value.detach()) / self.scaler.get_scale()
+
+        def encode(chunk: slice) -> Any:
+            features, mask = self._forward(texts[order[chunk]])
+            return features[mask]
+
+        def loss(flat: list[Any]) -> Any:
+            parts = padded(self.examples, torch.cat(flat), texts, order, settings.special_tokens)
+            return self.scaler.scale(self.objective.loss(self._batch(parts, rows, codes)))
+
+        if settings.micro_batch_size is None:
+            value = loss([encode(part) for part in parts])
+            value.backward()
+            value = float(value.detach())
+        else:
+            value = cached_backward(encode, parts, loss)
+        return value / self.scaler.get_scale()
 
     def _take_step(self) -> None:
         import torch
@@ -196,9 +206,11 @@ class Training:
             self.scaler.step(self.optimizer)
             self.scaler.update()
         except torch.cuda.OutOfMemoryError as error:
+            size = settings.micro_batch_size or self._codes(rows).size
             raise MemoryError(
                 f"device={self.transformer.device!r} has too little memory for a step of "
-                f"{len(rows)} rows; give a lower train_batch_size or train_max_length"
+                f"{len(rows)} rows; give micro_batch_size={max(1, size // 2)}, which "
+                f"keeps gradients exact, or a lower train_max_length"
             ) from error
         self.optimizer.zero_grad(set_to_none=True)
         self.modules.eval()

@@ -30,11 +30,13 @@ class Examples(NamedTuple):
     weights: np.ndarray | None  # (N,), one per token of `tokens`
 
 
-def chunks_of(lengths: np.ndarray, most_tokens: int | None) -> list[slice]:
-    """Split texts, sorted by length, into runs within the limit of padded tokens."""
+def chunks_of(lengths: np.ndarray, most_texts: int | None, most_tokens: int | None) -> list[slice]:
+    """Split texts, sorted by length, into runs within the limits of texts and padded tokens."""
     found, start = [], 0
     while start < len(lengths):
         size = len(lengths) - start
+        if most_texts is not None:
+            size = min(size, most_texts)
         if most_tokens is not None:
             size = min(size, max(1, most_tokens // int(lengths[start])))
         found.append(slice(start, start + size))

@@ -24,6 +24,7 @@ class Settings:
     learning_rate: float
     epochs: float
     batch_size: int
+    micro_batch_size: int | None
     eval_steps: int
     special_tokens: bool
     dtype: str
@@ -43,6 +44,8 @@ def check_training_parameters(estimator: Any, objectives: Sequence[str] = OF_TOK
     check_integer("train_batch_size", estimator.train_batch_size, least)
     for name in ("train_max_length", "eval_steps"):
         check_integer(name, getattr(estimator, name), 1)
+    if estimator.micro_batch_size is not None:
+        check_integer("micro_batch_size", estimator.micro_batch_size, 1)
 
 
 def training_settings(estimator: Any) -> Settings:
@@ -54,6 +57,7 @@ def training_settings(estimator: Any) -> Settings:
         learning_rate=float(estimator.learning_rate),
         epochs=float(estimator.epochs),
         batch_size=estimator.train_batch_size,
+        micro_batch_size=estimator.micro_batch_size,
         eval_steps=estimator.eval_steps,
         special_tokens=bool(estimator.special_tokens),
         dtype=estimator.dtype or "float32",

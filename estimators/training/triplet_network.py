@@ -200,7 +200,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         Initial learning rate; it falls linearly to 0.
     train_batch_size : int, default=32
         Triplets per batch.
-    eval_steps, random_state
+    micro_batch_size, eval_steps, random_state
         As in `RCMDRegressor`; the score is the fraction of triplets in the right order.
     device : str, default=None
         Torch device of the network; None uses "cuda" if torch finds a GPU, else "cpu". The frozen
@@ -281,6 +281,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     epochs: float = 1
     learning_rate: float = 1e-3
     train_batch_size: int = 32
+    micro_batch_size: Any = None
     eval_steps: int = 250
     random_state: Any = None
     device: Any = None

@@ -140,3 +140,11 @@ def test_half_precision_trains_float32_weights(case, tiny_model):
     half, exact = fitted(case, tiny_model, dtype="bfloat16"), fitted(case, tiny_model)
     np.testing.assert_allclose(said(half), said(exact), atol=0.2)
     assert half.loss_curve_ != exact.loss_curve_
+
+
+@cases
+def test_micro_batches_keep_gradients_exact(case, sober_model):
+    if case.kind is SurrogateRegressor:
+        pytest.skip("it has no micro batches")
+    whole, parts = (fitted(case, sober_model, micro_batch_size=size) for size in (None, 3))
+    assert parts.loss_curve_[:2] == pytest.approx(whole.loss_curve_[:2], rel=1e-4)

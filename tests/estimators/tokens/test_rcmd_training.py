@@ -54,6 +54,7 @@ def make_training(folder, columns, y=None, **settings) -> Training:
         "learning_rate": 1e-3,
         "epochs": 1.0,
         "batch_size": 8,
+        "micro_batch_size": None,
         "eval_steps": 10,
         "special_tokens": True,
         "dtype": "float32",
@@ -116,13 +117,14 @@ def ranking(y):
     return loss
 
 
+@pytest.mark.parametrize("micro", [None, 3])
 @pytest.mark.parametrize(
     ("rows", "y"),
     [(PAIRS[:5], None), (TRIPLETS[:5], None), (PAIRS[:5], [0.0, 3.0, 1.0, 1.0, 5.0])],
     ids=["partners", "hard negatives", "scores"],
 )
-def test_gradient_is_that_of_single_texts_and_dense_cosines(sober_model, rows, y):
-    training = make_training(sober_model, rows, y)
+def test_gradient_is_that_of_single_texts_and_dense_cosines(sober_model, rows, y, micro):
+    training = make_training(sober_model, rows, y, micro_batch_size=micro)
     value = training.backward(np.arange(5))
     loss = contrast if y is None else ranking(y)
     expected, by_hand = plain_gradients(sober_model, rows, loss)
@@ -193,8 +195,10 @@ def test_lack_of_gpu_memory_says_what_may_fit(tiny_model, monkeypatch):
         raise torch.cuda.OutOfMemoryError("no memory")
 
     monkeypatch.setattr(Training, "backward", full)
-    with pytest.raises(MemoryError, match="6 rows; give a lower train_batch_size"):
+    with pytest.raises(MemoryError, match="6 rows; give micro_batch_size=6"):
         make(tiny_model).fit(PAIRS, SCORES)
+    with pytest.raises(MemoryError, match="micro_batch_size=2"):
+        make(tiny_model, micro_batch_size=4).fit(PAIRS, SCORES)
 
 
 def test_eval_set_through_metadata_routing(tiny_model):

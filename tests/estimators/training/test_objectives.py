@@ -39,10 +39,13 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("micro", [None, 3])
 @pytest.mark.parametrize("name", CASES)
-def test_gradient_is_that_of_texts_alone(sober_model, name):
+def test_gradient_is_that_of_texts_alone(sober_model, name, micro):
     rows, y, losses = CASES[name]
-    training = make_training(sober_model, rows, y, objective=name, method="avg", margin=0.3)
+    training = make_training(
+        sober_model, rows, y, objective=name, method="avg", margin=0.3, micro_batch_size=micro
+    )
     value = training.backward(np.arange(5))
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(sober_model)
