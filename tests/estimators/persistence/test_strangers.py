@@ -146,7 +146,7 @@ def test_what_would_fill_the_memory_is_refused_before_it_is_built(saved, case):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 3 * 2**28 and time.perf_counter() - started < 10
+    assert peak < 3 * 2**28 and time.perf_counter() - started < 60
 
 
 def test_a_schema_of_empty_entries_is_refused_before_it_is_read(saved):
