@@ -16,7 +16,10 @@ def model_of(given: Any) -> tuple[bool, Any]:
     Raises if an option needs a model that is not given, or does not suit the given one.
     """
     if given.model is None:
-        options.refuse(contexts="needs the folder of a ContextModel; give --model too")
+        options.refuse(
+            contexts="needs the folder of a ContextModel; give --model too",
+            device="is where a model runs; give --model too",
+        )
         return False, None
     options.refuse(
         encoder="adds to the general score; leave out --model",
@@ -48,9 +51,7 @@ def compared_pairs(table: Table, given: Any) -> tuple[Any, dict[str, str] | None
     return records.texts(), {name: kinds.get(name, "") for name in records.columns}
 
 
-def finder_of_pairs(
-    texts: Any, encoder: str, kinds: dict[str, str] | None, device: str | None = None
-) -> Any:
+def finder_of_pairs(texts: Any, encoder: str, kinds: dict[str, str] | None) -> Any:
     """Fit a `DuplicateFinder` to the texts or records of all pairs; they are their own ids."""
     from estimators.corpus import DuplicateFinder
 
@@ -62,7 +63,6 @@ def finder_of_pairs(
     finder = DuplicateFinder(
         encoder=models.chosen_encoder(encoder, len(every)),
         compare=kinds,
-        device=device,
         verbose=verbosity(),
     )
     finder.fit(rows, ids=every)

@@ -91,7 +91,7 @@ def explain(given: Any) -> None:
     if page_alone:
         texts = texts[:PAGE_PAIRS]
     if given.model is None:
-        finder = finder_of_pairs(texts, given.encoder, kinds, given.device)
+        finder = finder_of_pairs(texts, given.encoder, kinds)
         verdicts = finder.explain(texts.tolist())
     elif folder:
         regressor = models.load_regressor(given.model, texts, given.contexts, given.device)

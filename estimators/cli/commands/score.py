@@ -87,7 +87,7 @@ def score(given: Any) -> None:
         )
     last: list[Any] | None = None
     if given.model is None:
-        finder = finder_of_pairs(texts, given.encoder, kinds, given.device)
+        finder = finder_of_pairs(texts, given.encoder, kinds)
         scores, last = (each.tolist() for each in finder.score_pairs(texts.tolist()))
     elif folder:
         regressor = models.load_regressor(given.model, texts, given.contexts, given.device)
