@@ -18,7 +18,7 @@ def model_of(given: Any) -> tuple[bool, Any]:
     if given.model is None:
         options.refuse(
             contexts="needs the folder of a ContextModel; give --model too",
-            device="is where a model runs; give --model too",
+            device="applies to the encoder of a model; give --model too",
         )
         return False, None
     options.refuse(

@@ -202,18 +202,17 @@ class ColumnEvidence:
                 elsewhere = words(first[row]), words(second[row])
                 found[row, number] = name_difference(*both[int(pair_of[row])], role, elsewhere)
         found[(found == "name") & born_alike[:, None]] = "alias"
-        if self._crossing:
-            a, b = (
-                [[*map(words, record.split(CELL_END))] for record in side]
+        for left, right in self._crossing if len(first) else ():
+            (a, b), (c, d) = (
+                [
+                    np.array(
+                        [words(record.split(CELL_END)[self._places[number]]) for record in side]
+                    )
+                    for number in (left, right)
+                ]
                 for side in (first, second)
             )
-            for left, right in self._crossing:
-                i, j = self._places[left], self._places[right]
-                crossed = [
-                    one[i] != one[j] and one[i] == two[j] and one[j] == two[i]
-                    for one, two in zip(a, b, strict=True)
-                ]
-                found[crossed, left] = "order"
+            found[(a == d) & (b == c) & (a != b), left] = "order"
         return found
 
     def reasons(self, first: Sequence[str], second: Sequence[str]) -> list[dict[str, str]]:

@@ -78,8 +78,9 @@ def test_a_saved_stack_computes_there(stack, devices, tmp_path):
         devices.clear()
         ran = run(*command)
         assert (ran.code, devices) == (0, {"cpu:0"}), (command, ran.err)
-    told = refused("duplicates", stack / "texts.csv", "--device", "cpu")
-    assert "--device applies to the encoder of a model; give --model too" in told
+    for command, table in (("duplicates", "texts"), ("score", "pairs"), ("explain", "pairs")):
+        told = refused(command, stack / f"{table}.csv", "--device", "cpu")
+        assert "--device applies to the encoder of a model; give --model too" in told
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

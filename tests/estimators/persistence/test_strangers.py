@@ -138,7 +138,7 @@ def plant(path, planted, file=None):
 def test_what_would_fill_the_memory_is_refused_before_it_is_built(saved, case):
     plant(saved, *HUGE[case])
     assert saved.stat().st_size < 3_000_000
-    started = time.perf_counter()
+    started = time.process_time()
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match=r"limit of|cannot be restored"):
@@ -146,7 +146,7 @@ def test_what_would_fill_the_memory_is_refused_before_it_is_built(saved, case):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 3 * 2**28 and time.perf_counter() - started < 60
+    assert peak < 3 * 2**28 and time.process_time() - started < 10
 
 
 def test_a_schema_of_empty_entries_is_refused_before_it_is_read(saved):
