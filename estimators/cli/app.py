@@ -20,13 +20,17 @@ COMMANDS = {
     "explain": "Explain the scores of pairs.",
     "evaluate": "Measure a model on labelled pairs.",
     "submit": "Write a submission for Kaggle.",
-    "contexts": "Learn similarity from documents without labels.",
-    "harvest": "Score pairs of sentences by their contexts, to train a surrogate.",
     "info": "Show what a model file contains.",
 }
 """What each command does, by name: its function has that name in the module of that name."""
 
 EARLIER_NAMES = {"label": "review"}
+
+IN_PYTHON = {
+    "contexts": "estimators.ContextModel().fit(documents).save(folder)",
+    "harvest": "estimators.harvest(regressor, sentences, path, n_pairs=n)",
+}
+"""What does the work of commands that were removed."""
 
 EPILOG = """\b
 Start without labels:
@@ -64,6 +68,8 @@ class LazyApplication(Application):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            if args[0] in IN_PYTHON:
+                error.message += f" Do this in Python: {IN_PYTHON[args[0]]}"
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(error.message + hint, ctx) from error

@@ -25,7 +25,6 @@ _ARGUMENTS = {
     "format": "--format",
     "folder": "--model",
     "n_contexts": "--contexts",
-    "n_pairs": "--pairs",
     "model": "--start",
     "encoder": "--start",
 }

@@ -63,8 +63,8 @@ def load_folder(path: str, device: str | None = None) -> Any:
         kind = read_metadata(path)["class"]
     except FileNotFoundError as error:
         raise Failure(
-            f"--model {path} is a folder without a model ({error}); give a model that film train, "
-            "film review or film contexts wrote"
+            f"--model {path} is a folder without a model ({error}); give a model that film train "
+            "or film review wrote, or that an estimator saved"
         ) from error
     if kind not in FOLDERS:
         raise Failure(

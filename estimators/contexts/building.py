@@ -186,7 +186,7 @@ def _fixed_set(model: Any, corpus: SentenceCorpus, seed: int) -> np.ndarray:
     except ValueError as error:
         raise ValueError(
             f"n_contexts={model.n_contexts} is more than there are ({error}); give n_contexts= "
-            "a lower number, more documents, or, in Python, diverse=False"
+            "a lower number, more documents or diverse=False"
         ) from error
 
 

@@ -9,7 +9,6 @@ import click
 import numpy as np
 
 from estimators.cli import models, options, reading, writing
-from estimators.cli.commands.surrogate_training import train_surrogate
 from estimators.cli.console import Failure, leaves, note, verbosity
 from estimators.cli.figures import as_text, figures
 from estimators.cli.general import note_kinds
@@ -20,9 +19,7 @@ from estimators.persistence import save_model
 from film.pairs import calibration_error, shift_prior
 
 _OF_TEXTS = ("corpus", "text", "rank", "encoder", "accurate")
-_OF_DUPLICATES = ("compare", "left", "right", "prior", "folds", *_OF_TEXTS)
-_OF_SURROGATES = ("scratch", "score_range")
-_OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
+_OF_ACCURATE = ("start", "epochs", "max_length", "dtype", "device")
 """Options of some kinds of model alone, by their arguments."""
 
 
@@ -31,7 +28,6 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
     "film train pairs.tsv -1 left -2 right -l same -m duplicates.film --prior 0.17",
     "film train train.csv --model duplicates.film --encoder auto",
     "film train train.csv --accurate --model accurate --cache work",
-    "film train scored.csv --surrogate --model surrogate",
 )
 @click.argument("pairs", type=options.FILE, metavar="PAIRS")
 @options.pairs
@@ -72,46 +68,29 @@ _OF_TRAINED = ("start", "epochs", "max_length", "dtype", "device")
     "scores, and takes hours without a GPU; use --cache. --model is then a new folder. With "
     "--start none, training takes minutes, and --model is a file.",
 )
-@options.flag(
-    "--surrogate",
-    "Train sentence vectors whose cosine predicts a score, such as the scores of film harvest. "
-    "--model is then a new folder, and --label names the column of scores.",
-)
 @click.option(
     "--start",
     type=options.FOLDER,
     metavar="ENCODER",
-    help="With --surrogate or --accurate: folder or hub name of the encoder to train; with "
-    "--accurate, none trains only members without an encoder. Default: the packaged "
-    "all-MiniLM-L6-v2.",
-)
-@options.flag(
-    "--scratch",
-    "With --surrogate: start from random weights and a vocabulary of the training texts.",
-)
-@click.option(
-    "--score-range",
-    type=options.FiniteRange(),
-    nargs=2,
-    metavar="LOW HIGH",
-    help="With --surrogate: scores that mean cosines 0 and 1. Default: scores are cosines.",
+    help="With --accurate: folder or hub name of the encoder to train; none trains only members "
+    "without an encoder. Default: the packaged all-MiniLM-L6-v2.",
 )
 @click.option(
     "--epochs",
     type=options.FiniteRange(0, min_open=True),
-    help="With --surrogate or --accurate: training passes over the pairs. Default: 1.",
+    help="With --accurate: training passes over the pairs. Default: 1.",
 )
 @click.option(
     "--max-length",
     type=click.IntRange(3),
     default=128,
-    help="With --surrogate or --accurate: tokens read per text; 64 or 32 in training.",
+    help="With --accurate: tokens read per text; 64 or 32 in training.",
 )
 @click.option(
     "--dtype",
     type=click.Choice(DTYPES),
-    help="With --surrogate or --accurate: precision of the encoder; bfloat16 is faster on "
-    "processors and GPUs that support it. Default: float32.",
+    help="With --accurate: precision of the encoder; bfloat16 is faster on processors and GPUs "
+    "that support it. Default: float32.",
 )
 @options.device
 def train(given: Any) -> None:
@@ -125,9 +104,6 @@ def train(given: Any) -> None:
     _check_kind(given)
     if given.cache is not None:
         _check_cache(given.cache)
-    if given.surrogate:
-        train_surrogate(given)
-        return
     if given.text is not None and given.corpus is None:
         raise click.UsageError("--text names a column of --corpus; give that too")
     folder = given.accurate and given.start != options.NO_ENCODER
@@ -220,16 +196,10 @@ def _unfitted(given: Any, n_texts: int, kinds: dict[str, str] | None) -> Any:
 
 def _check_kind(given: Any) -> None:
     """Raise if an option belongs to another kind of model."""
-    if given.surrogate:
-        options.refuse(**dict.fromkeys(_OF_DUPLICATES, "is not for --surrogate"))
-    else:
-        options.refuse(**dict.fromkeys(_OF_SURROGATES, "needs --surrogate"))
     if given.accurate:
         options.refuse(encoder="is not for --accurate, which has its own encoder: give --start")
-    elif not given.surrogate:
-        options.refuse(**dict.fromkeys(_OF_TRAINED, "needs --surrogate or --accurate"))
-    if given.scratch and given.start:
-        raise click.UsageError("give --start or --scratch, not both")
+    else:
+        options.refuse(**dict.fromkeys(_OF_ACCURATE, "needs --accurate"))
 
 
 def _out_of_fold(classifier: Any, y: np.ndarray) -> dict[str, Any]:

@@ -77,11 +77,9 @@ def test_without_an_encoder_the_model_is_a_file(accurate, shelf, tmp_path, monke
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--start x", "--start needs --surrogate or --accurate"),
-        ("--dtype float16", "--dtype needs --surrogate or --accurate"),
-        ("--device cpu", "--device needs --surrogate or --accurate"),
-        ("--accurate --scratch", "--scratch needs --surrogate"),
-        ("--accurate --surrogate", "--accurate is not for --surrogate"),
+        ("--start x", "--start needs --accurate"),
+        ("--dtype float16", "--dtype needs --accurate"),
+        ("--device cpu", "--device needs --accurate"),
         ("--accurate --folds 3", "give 4 or more, or --start none"),
         (
             "--accurate --start no/such/place",

@@ -19,7 +19,7 @@ SECONDS = 120
 TYPED = {
     "film dup": "film duplicates ",
     "film train --lab": "film train --label ",
-    "film contexts pairs.csv --model sto": "film contexts pairs.csv --model stories/",
+    "film train pairs.csv --cache sto": "film train pairs.csv --cache stories/",
 }
 
 
@@ -109,4 +109,4 @@ def test_commands_are_completed_without_loading_them(home):
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment(home), capture_output=True, text=True
     )
-    assert done.stdout.split("\n")[:2] == ["11 Learn from labelled pairs.", "set()"], done.stderr
+    assert done.stdout.split("\n")[:2] == ["9 Learn from labelled pairs.", "set()"], done.stderr

@@ -2,9 +2,14 @@
 
 import pytest
 
-from estimators import DuplicateClassifier, SentenceEncoder, load_model, save_model
+from estimators import (
+    DuplicateClassifier,
+    SentenceEncoder,
+    SurrogateRegressor,
+    load_model,
+    save_model,
+)
 from estimators.cli import models
-from estimators.contexts import ContextModel
 from estimators.encoders.transformer import Transformer
 from tests.estimators.cli.commands import refused, run, write_csv
 from tests.estimators.tiny_model import PAIRS, SCORES
@@ -17,8 +22,6 @@ COMMANDS = {
     "submit": ["none.csv", *MODEL, "--out", "out.csv"],
     "duplicates": ["none.csv", *MODEL],
     "train": ["none.csv", *MODEL, "--accurate"],
-    "contexts": ["none", *MODEL],
-    "harvest": ["none.csv", *MODEL, "--out", "out.csv", "--pairs", 9],
 }
 
 
@@ -84,27 +87,14 @@ def test_a_saved_stack_computes_there(stack, devices, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_surrogate_is_trained_and_asked_there(stack, tiny_model, devices, tmp_path):
+def test_a_surrogate_is_asked_there(stack, tiny_model, devices, tmp_path):
     surrogate, device = ["-m", tmp_path / "surrogate"], ["--device", "cpu:0"]
-    small = ["--start", tiny_model, "--max-length", 32, "--score-range", 0, 5]
-    harvest = ["-o", tmp_path / "out.csv", "--pairs", 4]
+    model = SurrogateRegressor(tiny_model, epochs=0, device="cpu", max_length=32)
+    model.fit(PAIRS, SCORES).save(tmp_path / "surrogate")
     for command in (
-        ["train", stack / "pairs.csv", "--surrogate", *surrogate, *small],
         ["score", stack / "pairs.csv", *surrogate],
         ["explain", stack / "pairs.csv", *surrogate],
-        ["harvest", stack / "texts.csv", *surrogate, *harvest],
     ):
         devices.clear()
         ran = run(*command, *device)
         assert (ran.code, devices) == (0, {"cpu:0"}), (command, ran.err)
-
-
-def test_contexts_are_learned_there(monkeypatch, tmp_path):
-    def refuse(self, documents):
-        raise RuntimeError(f"on {self.device}")
-
-    monkeypatch.setattr(ContextModel, "fit", refuse)
-    (tmp_path / "story.txt").write_text("One. Two.", encoding="utf-8")
-    model = ["-m", tmp_path / "contexts", "--device", "cpu:0"]
-    with pytest.raises(RuntimeError, match="on cpu:0"):
-        run("contexts", tmp_path / "story.txt", *model)

@@ -137,6 +137,7 @@ def odd(shelf, tmp_path_factory):
 
 ODD = [
     ("merge", "No such command 'merge'"),
+    ("harvest", "Do this in Python: estimators.harvest("),
     ("tarin", "No such command 'tarin'. Did you mean 'train'?"),
     ("score", "Missing argument 'PAIRS'"),
     ("score train.csv -m none.skops", "there is no file 'none.skops'"),
