@@ -68,10 +68,10 @@ class LazyApplication(Application):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            if args[0] in IN_PYTHON:
-                error.message += f" Do this in Python: {IN_PYTHON[args[0]]}"
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
+            if args[0] in IN_PYTHON:
+                hint = f" Do this in Python: {IN_PYTHON[args[0]]}"
             raise click.UsageError(error.message + hint, ctx) from error
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
