@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.estimators.cli.commands import run
-from tests.few_trees import forests_of
+from tests.quick_fits import QUICK, fits_of
 
 FENCE = re.compile(
     r"(?:^<!-- not run: ([^\n]+) -->\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
@@ -48,7 +48,7 @@ def play(blocks):
             continue
         elif block.language == "python":
             # Leading lines let a traceback name the line of the document. No output of it is shown.
-            with forests_of(12, 12):
+            with fits_of(*QUICK):
                 exec(compile("\n" * block.line + block.code, str(block.document), "exec"), names)
         else:
             for command in filter(None, block.code.replace("\\\n", "").splitlines()):

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.estimators.tiny_model import make_tiny_model
-from tests.few_trees import few_trees as few_trees
+from tests.quick_fits import quick_fits as quick_fits
 
 
 @pytest.fixture(scope="session")

@@ -1,1 +1,1 @@
-from tests.few_trees import few_trees as few_trees
+from tests.quick_fits import quick_fits as quick_fits

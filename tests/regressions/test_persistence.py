@@ -27,8 +27,8 @@ from estimators import (
 from estimators.persistence.registry import find_savable, savable
 from film.datasets import make_question_pairs
 from tests.estimators.forged_models import members_of, write_members
-from tests.few_trees import USUAL, forests_of
 from tests.golden.outcome import outcome
+from tests.quick_fits import USUAL, fits_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text("utf-8"))
@@ -63,7 +63,7 @@ def test_models_saved_before_load_and_predict_the_same(name, monkeypatch):
     for call in EXPECTED[name]["calls"]:
         is_fitted_here = call["name"] == "out_of_fold_probabilities"
         bound = 1e-4 if is_neural or is_fitted_here else 1e-6
-        with forests_of(*USUAL):
+        with fits_of(*USUAL):
             found = outcome(model, call["name"], call["argument"])
         np.testing.assert_allclose(found, call["result"], rtol=bound, atol=bound)
 

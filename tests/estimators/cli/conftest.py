@@ -8,7 +8,7 @@ from estimators import load_model
 from estimators.cli import models as _models
 from film.datasets import make_question_pairs
 from tests.estimators.cli.commands import run, write_csv
-from tests.few_trees import forests_of
+from tests.quick_fits import QUICK, fits_of
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +31,7 @@ def shelf(tmp_path_factory):
     texts += [["c1", "Same text, twice", 0], ["c2", "SAME text,  twice", 1], ["e", "", 2]]
     write_csv(folder / "texts.csv", ["id", "text", "area"], texts)
     small = ["--rank", 30, "--folds", 2]
-    with forests_of(12, 12):
+    with fits_of(*QUICK):
         trained = run("train", folder / "train.csv", "--model", folder / "model.skops", *small)
     assert trained.code == 0, trained.err
     (folder / "train.err").write_text(trained.err, encoding="utf-8")

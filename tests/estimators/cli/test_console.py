@@ -83,7 +83,7 @@ def test_a_signal_that_the_parent_ignores_is_ignored(monkeypatch):
 def test_with_no_stream_open_the_result_is_in_its_file(shelf, tmp_path):
     """As in a daemon."""
     out = tmp_path / "out"
-    call = ["explain", "-p", "a b", "b a", "--model", shelf / "model.skops", "--out", out]
+    call = ["info", shelf / "model.skops", "--out", out]
     assert finished(start(*call, closed=(0, 1, 2))) == (0, "", "")
     assert out.stat().st_size > 0
     assert list(tmp_path.iterdir()) == [out]
@@ -144,7 +144,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(shelf):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 def test_a_full_disk_behind_standard_output(shelf):
     with open("/dev/full", "w") as full:
-        running = start("explain", "-p", "a b", "b a", "-m", shelf / "model.skops", stdout=full)
+        running = start("info", shelf / "model.skops", stdout=full)
     code, _, err = finished(running)
     assert code == 2
     assert err == (

@@ -37,7 +37,6 @@ from film.judge import (
     general_weights,
     meaning_features,
 )
-from tests.few_trees import USUAL, forests_of
 
 DATA = make_question_pairs(420, random_state=0)
 N = 300
@@ -52,8 +51,7 @@ ODD = [("", ""), ("", "How do I learn to bake?"), ("😀😀", "🚀"), ("日本
 
 @pytest.fixture(scope="module")
 def model():
-    with forests_of(*USUAL):  # of few trees, all may agree: their log-odds are infinite
-        return fast_duplicates(d=20, rank=50, cv=2).fit(DATA.pairs[:N], LABELS[:N])
+    return fast_duplicates(d=20, rank=50, cv=2).fit(DATA.pairs[:N], LABELS[:N])
 
 
 def columns(model, pairs):
@@ -88,7 +86,8 @@ def share_by_hand(stack, odds, familiarity, labels, rows):
     shares, likelihoods = np.linspace(0.1, 1, 10), []
     for share in shares:
         of_pair = share + (1 - share) * (1 - familiarity)
-        p = expit((1 - of_pair) * logit(stack) + of_pair * odds)
+        of_stack = logit(np.clip(stack, 1e-6, 1 - 1e-6))  # all trees may agree
+        p = expit((1 - of_pair) * of_stack + of_pair * odds)
         likelihoods.append(np.log(np.where(labels == 1, p, 1 - p))[rows].sum())
     weights = np.exp(np.array(likelihoods) - max(likelihoods))
     return shares @ weights / weights.sum()
@@ -171,7 +170,8 @@ def test_log_odds_are_those_of_the_stack_and_of_the_formula(model, familiarity):
     assert inputs[:, -2] == pytest.approx(odds, abs=1e-9)
     line = LogisticRegression().fit(general_by_hand(model, DATA.pairs[:N])[:, None], LABELS[:N])
     u = line.decision_function(odds[:, None])
-    stack = logit(model.final_estimator_.predict_proba(inputs[:, :-1])[:, 1])
+    p = model.final_estimator_.predict_proba(inputs[:, :-1])[:, 1]
+    stack = logit(np.clip(p, 1e-6, 1 - 1e-6))  # all trees may agree
     inputs[:, -1] = familiarity
     share = model._general.share
     share += (1 - share) * (1 - familiarity)
