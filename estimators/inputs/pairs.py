@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from estimators.inputs.records import as_records
-from estimators.inputs.texts import TextIndex, check_encodable
+from estimators.inputs.records import CELL_END, as_records
+from estimators.inputs.texts import TextIndex, as_texts, check_encodable
 
 # Questions can have 20,000 characters; error messages must stay readable.
 _shortener = Repr()
@@ -42,7 +42,8 @@ def check_pairs(
     name : str, default="pairs"
         Name of the argument in error messages.
     encodable : bool, default=False
-        Whether to reject lone surrogates, as tokenizers do.
+        Whether to reject lone surrogates, as tokenizers do, and to write a space between the cells
+        of a record, whose words tokenizers would join.
     fits : bool, default=False
         Whether to require a text that is not empty, as for fitting.
 
@@ -83,7 +84,10 @@ def check_pairs(
     if not all(issubclass(kind, str) for kind in set(map(type, table.ravel().tolist()))):
         _raise_first_bad_text(table, place_of)
     if encodable:
-        check_encodable(table.ravel().tolist(), place_of)
+        texts = table.ravel().tolist()
+        check_encodable(texts, place_of)
+        if any(CELL_END in text for text in texts):
+            table = as_texts([text.replace(CELL_END, " ") for text in texts]).reshape(table.shape)
     if fits and not any(map(str.strip, table.ravel().tolist())):
         raise ValueError(
             f"{name} holds no text: all {n_columns} columns are empty in each of {len(table)} "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.inputs.records import CELL_END
 from estimators.persistence import savable
 from film.text import normalize_text, token_text
 
@@ -81,7 +82,8 @@ def numbered_texts(texts: list[str]) -> tuple[list[str], np.ndarray]:
 def check_texts(texts: Any, name: str = "texts", *, encodable: bool = False) -> list[str]:
     """Return the texts of an iterable, or of a frame with one column, as a non-empty list.
 
-    ``encodable``, for tokenizers, rejects lone surrogates and converts every text to a plain str.
+    ``encodable``, for tokenizers, rejects lone surrogates, converts every text to a plain str, and
+    writes a space between the cells of a record: tokenizers would join their words.
     Errors start with ``name`` and name the first wrong element.
     """
     if isinstance(texts, str):
@@ -109,7 +111,7 @@ def check_texts(texts: Any, name: str = "texts", *, encodable: bool = False) -> 
     if not found:
         raise ValueError(f"{name} is empty; give at least one text")
     if encodable:
-        found = [str(text) for text in found]
+        found = [str(text).replace(CELL_END, " ") for text in found]
         check_encodable(found, lambda place: f"{name}[{place}]")
     return found
 

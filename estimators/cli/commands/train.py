@@ -18,7 +18,7 @@ from estimators.pairs import accurate_duplicates, fast_duplicates, record_duplic
 from estimators.persistence import save_model
 from film.pairs import calibration_error, shift_prior
 
-_OF_TEXTS = ("corpus", "text", "rank", "encoder", "accurate")
+_OF_TEXTS = ("corpus", "text", "rank", "accurate")
 _OF_ACCURATE = ("start", "epochs", "max_length", "dtype", "device")
 """Options of some kinds of model alone, by their arguments."""
 
@@ -169,9 +169,9 @@ def _unfitted(given: Any, n_texts: int, kinds: dict[str, str] | None) -> Any:
         "memory": given.cache,
         "verbose": verbosity(),
     }
-    if kinds is not None and not given.accurate:
+    if kinds is not None:
         named = {name: kind for name, kind in kinds.items() if kind}
-        return record_duplicates(kinds=named or None, **common)
+        return _with_encoder(record_duplicates(kinds=named or None, **common), given, n_texts)
     common |= {"rank": given.rank, "corpus": None}
     if given.corpus is not None:
         table = reading.open_table(given.corpus, given.encoding)
@@ -187,7 +187,11 @@ def _unfitted(given: Any, n_texts: int, kinds: dict[str, str] | None) -> Any:
             dtype=given.dtype,
             **common,
         )
-    classifier = fast_duplicates(**common)
+    return _with_encoder(fast_duplicates(**common), given, n_texts)
+
+
+def _with_encoder(classifier: Any, given: Any, n_texts: int) -> Any:
+    """Add the encoder of ``--encoder``, if there is one, to the members."""
     name = models.chosen_encoder(given.encoder, n_texts)
     if name is not None:
         classifier.members.append(("cosine", AnyEncoder(name)))

@@ -1,9 +1,11 @@
-"""``--encoder`` of the commands that compare texts without a model."""
+"""``--encoder`` of the commands that compare texts, and of ``film train``."""
+
+import json
 
 import numpy as np
 import pytest
 
-from estimators import DuplicateFinder, fast_duplicates, load_model
+from estimators import DuplicateFinder, fast_duplicates, load_model, record_duplicates
 from estimators.encoders import AnyEncoder
 from estimators.encoders import any_encoder as _resolve
 from tests.estimators.cli.commands import refused, run, write_csv
@@ -12,6 +14,7 @@ pytest.importorskip("tokenizers")
 pytest.importorskip("safetensors")
 
 from tests.estimators.encoders.static_models import WORDS, make_static_model
+from tests.estimators.pairs.test_record_features import products
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +102,51 @@ def test_a_trained_model_has_it_as_a_member(place, tmp_path):
         "train", table, "-m", tmp_path / "n", "--encoder", place / "static", "--accurate"
     )
     assert "--encoder is not for --accurate" in said
+
+
+@pytest.fixture(scope="module")
+def of_records(place):
+    """Train a model of records with an encoder."""
+    frame, y = products(120)
+    frame.assign(label=y).to_csv(place / "records.csv", index=False)
+    ran = run(
+        *("train", place / "records.csv", "-m", place / "r.film", "--folds", 2),
+        *("--encoder", place / "static"),
+    )
+    assert ran.code == 0, ran.err
+    assert f"encoder {place / 'static'}, as given" in ran.err
+    assert "columns compared: title (text)" in ran.err
+    return frame, y
+
+
+def test_a_trained_model_of_records_has_it_as_a_member(place, of_records):
+    frame, y = of_records
+    expected = record_duplicates(cv=2)
+    expected.members.append(("cosine", AnyEncoder(place / "static")))
+    p = expected.fit(frame, y).predict_proba(frame)[:, 1]
+    assert [name for name, _ in load_model(place / "r.film").members] == ["cosine"]
+    scored = run("score", place / "records.csv", "-m", place / "r.film")
+    assert [float(row["probability"]) for row in scored.rows] == pytest.approx(p)
+    measured = run("evaluate", place / "records.csv", "-m", place / "r.film", "--format", "json")
+    assert json.loads(measured.out)["accuracy"] == pytest.approx(((p > 0.5) == y).mean())
+    explained = run("explain", place / "records.csv", "-m", place / "r.film", "-f", "jsonl")
+    for one, probability in zip(explained.records[:5], p, strict=False):
+        assert one["probability"] == pytest.approx(probability)
+        assert [member["name"] for member in one["members"]] == ["cosine"]
+
+
+@pytest.mark.parametrize(("choice", "told"), [("none", ""), ("auto", "no encoder, because")])
+def test_records_without_an_encoder_are_compared_as_by_default(
+    place, of_records, tmp_path, monkeypatch, choice, told
+):
+    monkeypatch.setattr(_resolve, "find_spec", lambda name: None)
+    ran = run(
+        *("train", place / "records.csv", "-m", tmp_path / "m.film", "--folds", 2),
+        *("--encoder", choice),
+    )
+    assert ran.code == 0, ran.err
+    assert told in ran.err and ("encoder" in ran.err) == bool(told)
+    assert load_model(tmp_path / "m.film").members == []
 
 
 def test_auto_says_what_it_chose(place, monkeypatch):

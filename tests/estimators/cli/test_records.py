@@ -87,7 +87,7 @@ BOTH = "--left left_ --right left_"
             "are for pairs of texts; leave them out for records",
         ),
         ("{train} --corpus train.csv", "--corpus is for pairs of texts, and PAIRS holds records"),
-        ("{train} --encoder auto", "--encoder is for pairs of texts"),
+        ("{train} --rank 50", "--rank is for pairs of texts"),
         *(
             (f"{command} labelled.csv -m m.film {BOTH}", "are both 'left_'; name the two sides")
             for command in ("train", "evaluate", "explain", "score")

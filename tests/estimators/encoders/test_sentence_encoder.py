@@ -57,6 +57,11 @@ def test_vectors_are_pooled_tokens_of_each_text_alone(tiny_model, pooling, batch
     np.testing.assert_array_equal(encoder.transform(TEXTS), found)
 
 
+def test_words_of_two_cells_are_not_joined(tiny_model):
+    cells, text = make(tiny_model).fit_transform(["dog on\x1fa mat", "dog on a mat"])
+    np.testing.assert_array_equal(cells, text)
+
+
 def test_padding_never_wins_a_maximum(tiny_model):
     # Coordinates negative at every token of the short text: a padded zero would be greater.
     found = make(tiny_model, pooling="max").fit_transform(["a", MANY[8]])[0]

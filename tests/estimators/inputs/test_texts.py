@@ -95,6 +95,14 @@ def test_what_is_no_list_of_texts_is_named(texts, error, message):
         check_texts(texts, "corpus")
 
 
+def test_cells_of_records_are_words_apart_for_tokenizers():
+    record, text = "red lamp\x1f\x1f12", "red lamp  12"
+    assert check_texts([record], encodable=True) == [text]
+    assert check_pairs([(record, "a")], encodable=True).tolist() == [[text, "a"]]
+    assert check_texts([record]) == [record]
+    assert check_pairs([(record, "a")]).tolist() == [[record, "a"]]
+
+
 KNOWN = ["who is it", "why not", "red car"]
 
 
