@@ -52,7 +52,7 @@ MODULES = {
     "judge/general": ["judge/test_general.py"],
     "judge/meaning": ["judge/test_meaning.py"],
     "judge/neighbours": ["judge/test_neighbours.py"],
-    "pairs/ranks": [*RANKS, "pairs/test_block_ranks.py"],
+    "pairs/ranks": RANKS,
     "pairs/neighbours/rank_search": RANKS,
     "pairs/neighbours/bounds": RANKS,
     "pairs/neighbours/neighbourhoods": ["pairs/test_neighbourhoods.py"],

@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.trust`` reads damaged copies of every kind of file, and inputs of a fuzzer
 that is guided by the code they reach (atheris, where it is installed), asks every estimator about
-odd texts, reads models and blocks of strangers, which have one change each by what is in them,
+odd texts, reads models of strangers, which have one change each by what is in them,
 and kills jobs, or fills their disk, at random moments. A damaged file may be read
 or refused with a clear message, and an odd text too; anything else is a failure, as are a hang,
 2 GiB more memory, and values that are not finite. A job that was broken has to leave no wrong

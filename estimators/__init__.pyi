@@ -14,9 +14,7 @@ from .inputs import DisjointPairsKFold as DisjointPairsKFold
 from .inputs import RecordPairs as RecordPairs
 from .inputs import Triplets as Triplets
 from .inputs import disjoint_pairs_split as disjoint_pairs_split
-from .inputs import fit_vectorizer as fit_vectorizer
 from .inputs import question_groups as question_groups
-from .inputs import transform_blocks as transform_blocks
 from .metric import FILM as FILM
 from .metric import MiniBatchFILM as MiniBatchFILM
 from .metric import TokenFILM as TokenFILM

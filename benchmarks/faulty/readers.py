@@ -23,7 +23,6 @@ from benchmarks.faulty.damage import damaged
 from estimators import LexicalFeatures, load_model, read_metadata, save_model
 from estimators.cli import read_table
 from film.contexts import read_documents
-from film.corpus import RowBlocks, write_blocks
 from film.datasets import read_excluded
 from film.text import text_hash
 
@@ -112,16 +111,6 @@ def readers(folder: Path) -> dict[str, tuple[Path, Callable[[Path], Any]]]:
         "read_table, Excel": ("t.xlsx", _excel(), read_table),
         "read_table, Parquet": ("t.parquet", _parquet(objects), read_table),
         "read_documents": ("tale.md", story.encode(), lambda path: list(read_documents(path))),
-        "RowBlocks, of texts": (
-            "blocks/blocks.json",
-            _blocks(folder / "blocks", [list(TEXTS[:2]), list(TEXTS[2:])], "blocks.json"),
-            lambda path: RowBlocks(path.parent).to_memory(),
-        ),
-        "RowBlocks, a block of numbers": (
-            "rows/block-000001.npy",
-            _blocks(folder / "rows", [np.eye(3), np.ones((2, 3))], "block-000001.npy"),
-            lambda path: RowBlocks(path.parent).to_memory(),
-        ),
         "read_metadata, of a folder": (
             "saved/film_regressor.json",
             json.dumps({"class": "RCMDRegressor", "format": 1, "versions": {}}).encode(),
@@ -198,11 +187,6 @@ def _parquet(objects: list[dict[str, Any]]) -> bytes:
     columns = {"text": [row["text"] for row in objects], "n": [row["n"] for row in objects]}
     parquet.write_table(pyarrow.table(columns), place)
     return place.getvalue()
-
-
-def _blocks(folder: Path, blocks: list[Any], name: str) -> bytes:
-    write_blocks(folder, blocks)
-    return (folder / name).read_bytes()
 
 
 def _model(path: Path) -> bytes:

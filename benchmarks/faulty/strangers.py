@@ -1,4 +1,4 @@
-"""Models and blocks of strangers: whole ones with one change each, by what is in them.
+"""Models of strangers: whole ones with one change each, by what is in them.
 
 A change keeps the rest whole: hashes are made again, so that nothing but the checks of what is
 inside stands between a file and the memory, the disk and compiled code. Every file is read, and
@@ -8,7 +8,6 @@ nothing, take no more memory than is promised, and no more than 10 seconds.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -26,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -37,7 +35,6 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.faulty.readers import CLEAR, MOST_BYTES, MOST_SECONDS, UNCLEAR, Tally
 from estimators import DuplicateFinder, fast_duplicates, load_model, save_model
-from film.corpus import RowBlocks, write_blocks
 from film.datasets import make_question_pairs
 from film.unpacking import MOST_TIMES_IN_MEMORY, size_limit
 
@@ -98,17 +95,6 @@ def strangers(folder: Path) -> dict[str, Stranger]:
         with zipfile.ZipFile(path) as archive:
             members = _numbered({each: archive.read(each) for each in archive.namelist()})
         found[f"a model, {name}"] = Stranger(members, _write_model, load_model, use)
-    rows: dict[str, Any] = {
-        "texts": texts[:9],
-        "numbers": X[:9],
-        "sparse": sp.random_array((9, 7), density=0.4, format="csr", rng=0),
-    }
-    for name, block in rows.items():
-        write_blocks(folder / name, [block, block])
-        members = {path.name: path.read_bytes() for path in (folder / name).iterdir()}
-        found[f"blocks, {name}"] = Stranger(
-            members, _write_blocks, lambda path: RowBlocks(path).to_memory(), np.shape
-        )
     return found
 
 
@@ -278,31 +264,6 @@ def _numbered(members: Members) -> Members:
             name = f"{numbers.setdefault(int(stem), len(numbers) + 1)}.{suffix}"
             found[name], part[key] = members[part[key]], name
     return found | {"schema.json": json.dumps(schema).encode()}
-
-
-def _write_blocks(place: Path, members: Members) -> None:
-    """Write blocks, with all hashes made again."""
-    place.mkdir()
-    for name, content in members.items():
-        (place / name).write_bytes(content)
-    path = place / "blocks.json"
-    if not path.exists():
-        return
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        record.pop("digest", None)
-        for entry in record["blocks"]:
-            content = members.get(entry["file"], b"")
-            entry |= {"size": len(content), "hash": _hash(content)}
-    except (TypeError, KeyError, AttributeError, ValueError):
-        return
-    digest = _hash(json.dumps(record, sort_keys=True).encode())
-    path.write_text(json.dumps(record | {"digest": digest}), encoding="utf-8")
-
-
-def _hash(content: bytes) -> str:
-    """As blocks have it."""
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def _places(tree: Any) -> Iterator[tuple[Any, Any]]:

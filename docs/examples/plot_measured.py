@@ -5,8 +5,6 @@ Benchmarks, as plots
 The plots show the result files of the benchmarks. The tables give the conditions.
 """
 
-import re
-
 import matplotlib.pyplot as plt
 
 from benchmarks.tables import newest
@@ -93,27 +91,3 @@ for axes, label in zip(panels, ("peak, MB", "seconds"), strict=True):
     axes.set(xlabel="texts in the batch, B", ylabel=label)
 panels[1].legend(loc="lower right")
 plt.show()
-
-# %%
-# Speed against size
-# ------------------
-#
-# The plot shows the seconds of each stage over row blocks on disk, by the number of texts. On the
-# dotted line, time is proportional to the number of texts.
-
-scaling = {
-    int(case.split()[0]): row
-    for case, row in newest("scaling").items()
-    if re.fullmatch(r"\d+ texts, rank \d+", case)
-}
-if scaling:
-    sizes = sorted(scaling)
-    figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
-    for stage in ("vectorise", "fit", "transform", "ranks"):
-        axes.loglog(sizes, [scaling[n][stage]["value"] for n in sizes], marker="o", label=stage)
-    first = scaling[sizes[0]]["fit"]["value"]
-    line = [first * n / sizes[0] for n in sizes]
-    axes.loglog(sizes, line, color="grey", linestyle=":", label="in proportion")
-    axes.set(xlabel="texts", ylabel="seconds")
-    axes.legend()
-    plt.show()

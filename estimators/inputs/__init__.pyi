@@ -45,8 +45,6 @@ from .records import numbers_rows as numbers_rows
 from .records import record_pairs as record_pairs
 from .records import record_texts as record_texts
 from .records import split_columns as split_columns
-from .row_blocks import fit_vectorizer as fit_vectorizer
-from .row_blocks import transform_blocks as transform_blocks
 from .split import disjoint_pairs_split as disjoint_pairs_split
 from .split import question_groups as question_groups
 from .texts import READINGS as READINGS

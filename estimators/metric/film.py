@@ -12,11 +12,8 @@ from sklearn.preprocessing import normalize
 from estimators.inputs import check_choice, check_real, checked_memory, progress_bar
 from estimators.metric.triplet_metric import TripletMetric, in_units
 from estimators.persistence import savable
-from film.corpus import RowBlocks
 from film.metric import (
     anchor_sums,
-    block_moments,
-    block_svd,
     solve,
     threshold_pulls,
     truncated_svd,
@@ -77,7 +74,7 @@ class FILM(TripletMetric):
     memory : str or joblib.Memory, default=None
         Cache of the decomposition, by X, ``rank`` and ``random_state``, for fits that differ only
         in other parameters, as in a grid search. It stores (n_samples + n_features) · rank numbers.
-        Use a private folder, because its files are unpickled. Ignored for blocks on disk.
+        Use a private folder, because its files are unpickled.
     random_state : int, RandomState or None, default=None
         Seeds the decomposition, mining, the start of "cayley" and random maps.
     verbose : int, default=0
@@ -118,12 +115,6 @@ class FILM(TripletMetric):
 
     Notes
     -----
-    X can also be `film.corpus.RowBlocks`, rows in blocks on disk: `fit` then sums over the blocks
-    with joblib and keeps XᵀX and data proportional to the triplets in memory, but not V. The map
-    equals that of the same rows in memory up to the accuracy of the decomposition. Different block
-    boundaries change it by rounding, which later rounds may amplify to a different map with about
-    the same objective. See ``docs/scaling.md``.
-
     With "eigen", `fit` uses float32 for sparse X, even if X is float64. It costs as much as
     `film.metric.truncated_svd` plus O(m r d + r³) per round, for m anchors or, with a threshold,
     pairs.
@@ -162,8 +153,6 @@ class FILM(TripletMetric):
     random_state: Any = None
     verbose: int = 0
 
-    _takes_blocks = True
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_real("whitening", self.whitening, 0, 1)
@@ -177,14 +166,12 @@ class FILM(TripletMetric):
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         rank = min(self.rank, *points.shape)
-        on_disk, dtype = isinstance(points, RowBlocks), points.dtype
+        dtype = points.dtype
         points, unit = in_units(points)
         if self.threshold is not None:
             points, unit = normalize(points), 1.0
         with progress_bar(self.verbose, "FILM") as progress:
-            # Row blocks cache finished work themselves.
-            memory = checked_memory(None if on_disk else self.memory)
-            decompose: Any = memory.cache(_decomposed, ignore=["progress"])
+            decompose: Any = checked_memory(self.memory).cache(_decomposed, ignore=["progress"])
             # For sparse rows the error of the randomised decomposition is far above float32
             # rounding.
             if self.solver == "eigen" and sp.issparse(points):
@@ -197,25 +184,19 @@ class FILM(TripletMetric):
             # A NumPy scalar would turn float32 into float64.
             whitening = float(self.whitening)
             scale = sigma ** (1 - whitening)
-            if on_disk:
-                triplets = self._mined(points, labels, rng) if triplets is None else triplets
-                axes = right * (scale / singular_values)
-                anchors, pulls = block_moments(points, triplets, axes, progress=progress)
-                second_moment = np.square(scale) / points.shape[0]
-            else:
-                # In place, because each (n, rank) copy is a fifth of the peak memory. Cached arrays
-                # may be read-only memory maps.
-                coordinates = np.require(low.left, requirements="W")
-                del low
-                coordinates *= scale
-                if triplets is None:
-                    space = coordinates * sigma**whitening if self.n_nearest else None
-                    triplets = self._mined(points, labels, rng, space)
-                    del space
-                anchors, pulls = self._pulled(triplets, coordinates)
-                second_moment = np.einsum("nr,nr->r", coordinates, coordinates) / len(coordinates)
-                # Only the anchors are needed from here on.
-                del coordinates
+            # In place, because each (n, rank) copy is a fifth of the peak memory. Cached arrays may
+            # be read-only memory maps.
+            coordinates = np.require(low.left, requirements="W")
+            del low
+            coordinates *= scale
+            if triplets is None:
+                space = coordinates * sigma**whitening if self.n_nearest else None
+                triplets = self._mined(points, labels, rng, space)
+                del space
+            anchors, pulls = self._pulled(triplets, coordinates)
+            second_moment = np.einsum("nr,nr->r", coordinates, coordinates) / len(coordinates)
+            # Only the anchors are needed from here on.
+            del coordinates
             if self.solver != "eigen":
                 # It amplifies differences in the last digits, which a factor of X makes.
                 for sums in (anchors, pulls, second_moment):
@@ -254,18 +235,9 @@ class FILM(TripletMetric):
             )
         return points[anchors], pulls
 
-    def _checked_blocks(self, points: RowBlocks, *, reset: bool) -> RowBlocks:
-        if self.threshold is not None:
-            raise ValueError(
-                f"threshold={self.threshold} needs all points in memory, and X is RowBlocks; "
-                "leave it at None"
-            )
-        return super()._checked_blocks(points, reset=reset)
-
 
 def _decomposed(
     points: Any, rank: int, rng: np.random.Generator, progress: Any
 ) -> tuple[Any, np.random.Generator]:
     """Return the decomposition and the state of the generator after it."""
-    decompose: Any = block_svd if isinstance(points, RowBlocks) else truncated_svd
-    return decompose(points, rank, tol=_MISSING, random_state=rng, progress=progress), rng
+    return truncated_svd(points, rank, tol=_MISSING, random_state=rng, progress=progress), rng

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_n_features, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from estimators.inputs import (
     Triplets,
@@ -23,7 +23,6 @@ from estimators.inputs import (
     labels_or_triplets,
     nothing_mined,
 )
-from film.corpus import RowBlocks
 from film.metric import (
     StopReason,
     nearest_dissimilar,
@@ -50,7 +49,6 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     random_state: Any
     verbose: int
     components_: np.ndarray
-    _takes_blocks = False
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         """Set the fitted attributes from labels or triplets."""
@@ -125,8 +123,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if triplets is None:
             triplets = self._mined(in_units(points)[0], labels, self._generator(default=0))
         used, triplets = np.unique(triplets, return_inverse=True)
-        some = points.rows(used) if isinstance(points, RowBlocks) else points[used]
-        Y = project(in_units(some)[0], self.components_.astype(points.dtype, copy=False))
+        Y = project(in_units(points[used])[0], self.components_.astype(points.dtype, copy=False))
         return ordered_share(Y, triplets.reshape(-1, 3))
 
     @property
@@ -171,40 +168,17 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             )
         else:
             points, targets = X, y
-        if isinstance(points, RowBlocks):
-            points = self._checked_blocks(points, reset=reset)
-        else:
-            _refuse_texts(points, type(self).__name__)
-            points: Any = validate_data(
-                self,
-                points,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                reset=reset,
-                ensure_min_samples=2,
-            )
+        _refuse_texts(points, type(self).__name__)
+        points = validate_data(
+            self,
+            points,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            ensure_min_samples=2,
+        )
         labels, triplets = labels_or_triplets(targets, points.shape[0])
         return points, labels, triplets
-
-    def _checked_blocks(self, points: RowBlocks, *, reset: bool) -> RowBlocks:
-        name = type(self).__name__
-        if not self._takes_blocks:
-            raise TypeError(
-                f"X is RowBlocks, which {name} does not accept; pass its blocks one by one to "
-                "partial_fit, if there is one, or X.to_memory()"
-            )
-        if points.has_texts or points.dtype not in (np.float32, np.float64):
-            raise TypeError(
-                f"X holds blocks of {'texts' if points.has_texts else points.dtype}, not of "
-                "float32 or float64; vectorise them first with estimators.transform_blocks"
-            )
-        if self.n_nearest:
-            raise ValueError(
-                f"n_nearest={self.n_nearest} needs all points in memory, and X is RowBlocks; set "
-                "it to 0, or give triplets"
-            )
-        _check_n_features(self, points, reset=reset)
-        return points
 
     def _mined(
         self, points: Any, labels: Any, rng: np.random.Generator, space: Any = None
@@ -272,10 +246,8 @@ def in_units(X: Any) -> tuple[Any, float]:
     """Return X divided by its largest entry, and that entry, to keep squares in range.
 
     float64 is divided by the entry itself, so that scaling X changes the result only by rounding;
-    float32 is divided by the next power of two, which is exact. RowBlocks are returned unchanged.
+    float32 is divided by the next power of two, which is exact.
     """
-    if isinstance(X, RowBlocks):
-        return X, 1.0
     entries = X.data if sp.issparse(X) else X
     largest = float(np.abs(entries).max(initial=0))
     if largest == 0:
@@ -291,7 +263,7 @@ def in_rounded_units(X: Any) -> tuple[Any, float]:
     Used for descents that amplify differences in the last bits.
     """
     X, unit = in_units(X)
-    return X if isinstance(X, RowBlocks) else X.astype(np.float32).astype(X.dtype), unit
+    return X.astype(np.float32).astype(X.dtype), unit
 
 
 def _refuse_texts(X: Any, name: str) -> None:
@@ -308,8 +280,6 @@ def _refuse_texts(X: Any, name: str) -> None:
 
 
 def _any_nonzero(X: Any) -> bool:
-    if isinstance(X, RowBlocks):
-        return any(map(_any_nonzero, X))
     if not sp.issparse(X):
         return bool(np.any(X))
     # SciPy sums duplicates in place before counting, so copy the caller's matrix.

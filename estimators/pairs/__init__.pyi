@@ -14,8 +14,7 @@ from .stack.general_formula import are_unfamiliar as are_unfamiliar
 from .stack.general_formula import warn_of_unfamiliar as warn_of_unfamiliar
 from .stack.members import is_predictor as is_predictor
 from .submission import duplicate_probabilities as duplicate_probabilities
-from .submission import keep_pairs as keep_pairs
-from .submission import write_kept_predictions as write_kept_predictions
+from .submission import write_submission as write_submission
 from .suggestion import suggest_pairs as suggest_pairs
 from .suspicious import SuspiciousLabels as SuspiciousLabels
 from .suspicious import suspicious_labels as suspicious_labels

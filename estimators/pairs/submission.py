@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from functools import partial
+from itertools import islice
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.inputs import as_records, check_pairs, duplicate_column
+from estimators.inputs import as_records, check_pairs, checked_memory, duplicate_column
 from estimators.pairs.stack.general_formula import (
     FEWEST_PAIRS,
     UnfamiliarTextsWarning,
     warn_of_unfamiliar,
 )
-from film.corpus import RowBlocks, cut_rows, map_blocks, write_blocks
 from film.datasets import atomic_writer
 from film.pairs import shift_prior
 
@@ -85,45 +83,25 @@ def _probabilities(model: Any, pairs: Any) -> NDArray[np.float64]:
         return duplicate_column(model.predict_proba(pairs), model)
 
 
-def keep_pairs(rows: Iterable[tuple[Any, str, str]], folder: str | os.PathLike[str]) -> RowBlocks:
-    """Write pairs with ids to blocks on disk, `BLOCK` pairs each, for `write_kept_predictions`.
-
-    Parameters
-    ----------
-    rows : iterable of (id, text, text)
-        A stream; one block is in memory at a time. Ids are texts or numbers.
-    folder : path
-        As in `film.corpus.write_blocks`, which continues an unfinished folder.
-
-    Returns
-    -------
-    pairs : RowBlocks
-        One JSON text per pair.
-    """
-    made_by = {"what": "named pairs"}
-    return write_blocks(folder, cut_rows(map(json.dumps, rows), BLOCK), made_by=made_by)
-
-
-def write_kept_predictions(
+def write_submission(
     model: Any,
-    pairs: RowBlocks,
+    rows: Iterable[tuple[Any, str, str]],
     path: str | os.PathLike[str] | IO[str],
-    keep: str | os.PathLike[str],
     *,
-    model_digest: str,
     prior: float | None = None,
     prior_from: float | None = None,
-    n_jobs: int | None = None,
+    memory: Any = None,
+    model_digest: str = "",
     advance: Callable[[int], Any] | None = None,
 ) -> float:
-    """Score pairs in blocks on disk and write the submission; a killed run continues.
+    """Score a stream of pairs and write the submission.
 
     Parameters
     ----------
     model : classifier of pairs
-        As for `duplicate_probabilities`; picklable if several processes share the work.
-    pairs : RowBlocks
-        From `keep_pairs`.
+        As for `duplicate_probabilities`.
+    rows : iterable of (id, text, text)
+        At least one. `BLOCK` of them are in memory at a time. Ids are texts or numbers.
     path : str, path-like or text stream
         The CSV file to create or replace.
     prior : float in (0, 1), optional
@@ -131,15 +109,13 @@ def write_kept_predictions(
         probabilities to it. None: no shift.
     prior_from : float in (0, 1), optional
         Prior of the model's probabilities. None is its ``prior_``.
-    keep : path
-        Folder of the scored blocks.
-    model_digest : str
-        Identifies the model, for example by the hash of its file, so that blocks scored by another
-        model are not mixed in.
-    n_jobs : int, default=None
-        Processes, as in joblib; None uses `joblib.parallel_config`, otherwise one.
+    memory : str or joblib.Memory, optional
+        Cache of the scores, by pairs and ``model_digest``, so that a killed run continues. Use a
+        private folder, because its files are unpickled.
+    model_digest : str, default=""
+        Identifies the model in ``memory``, for example by the hash of its file.
     advance : callable, optional
-        Called with the number of pairs scored since the last call.
+        Called after each block with its number of pairs.
 
     Returns
     -------
@@ -148,68 +124,50 @@ def write_kept_predictions(
 
     Raises
     ------
-    FileExistsError, BlockingIOError, OSError
-        As in `film.corpus.write_blocks`.
+    OSError
+        As in `film.datasets.atomic_writer`.
     ValueError
-        If a prior is outside (0, 1).
+        If a prior is outside (0, 1), or a probability is not in [0, 1].
 
     Examples
     --------
-    >>> import io, tempfile
+    >>> import io
     >>> import numpy as np
     >>> from types import SimpleNamespace
-    >>> from estimators.pairs import keep_pairs, write_kept_predictions
+    >>> from estimators.pairs import write_submission
     >>> model = SimpleNamespace(predict_proba=lambda pairs: np.full((len(pairs), 2), 0.5))
     >>> file = io.StringIO()
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     pairs = keep_pairs([("7", "a", "b")], f"{folder}/pairs")
-    ...     write_kept_predictions(model, pairs, file, f"{folder}/judged", model_digest="halves")
+    >>> write_submission(model, [("7", "a", "b")], file)
     0.5
     >>> file.getvalue().split()
     ['test_id,is_duplicate', '7,0.5']
     """
     shifted = _shift(model, prior, prior_from)
-    done = 0
-
-    def judged(text: str) -> None:
-        nonlocal done
-        # Blocks of a run before count when the first one of this run does.
-        now = min(BLOCK * int(text.split()[1]), pairs.shape[0])
-        if advance is not None:
-            advance(now - done)
-        done = now
-
-    probabilities = map_blocks(
-        partial(_judged, model),
-        pairs,
-        keep,
-        made_by={"stage": "judge", "model": model_digest},
-        n_jobs=n_jobs,
-        progress=judged,
-    )
-    total = 0.0
+    score: Any = checked_memory(memory).cache(_scored, ignore=["model"], verbose=0)
+    total, n = 0.0, 0
     is_path = isinstance(path, str | os.PathLike)
     with atomic_writer(path, newline="") if is_path else nullcontext(path) as handle:
         writer = csv.writer(handle, lineterminator="\n")
         writer.writerow(("test_id", "is_duplicate"))
-        for rows, block in zip(pairs, probabilities, strict=True):
-            p = shifted(block[:, 0])
-            total += float(p.sum())
-            names = (json.loads(row)[0] for row in rows)
-            writer.writerows(zip(names, p.tolist(), strict=True))
-    return total / pairs.shape[0]
+        stream = iter(rows)
+        while block := list(islice(stream, BLOCK)):
+            p = shifted(score(model, model_digest, check_pairs([row[1:] for row in block])))
+            total, n = total + float(p.sum()), n + len(block)
+            writer.writerows(zip((row[0] for row in block), p.tolist(), strict=True))
+            if advance:
+                advance(len(block))
+    return total / n
 
 
-def _judged(model: Any, rows: list[str], start: int) -> NDArray[np.float64]:
-    pairs = check_pairs([tuple(json.loads(row)[1:]) for row in rows])
+def _scored(model: Any, model_digest: str, pairs: NDArray[np.object_]) -> NDArray[np.float64]:
     p = _probabilities(model, pairs)
-    wrong = np.flatnonzero(~((p >= 0) & (p <= 1)))
+    wrong = p[~((p >= 0) & (p <= 1))]
     if len(wrong):
         raise ValueError(
-            f"probabilities must be finite and in [0, 1], got {p[wrong[0]]} for pair "
-            f"{start + wrong[0]}; {len(wrong)} such of {len(p)}"
+            f"probabilities must be finite and in [0, 1], got {wrong[0]}; {len(wrong)} such of "
+            f"{len(p)}"
         )
-    return p[:, np.newaxis]
+    return p
 
 
 def _shift(

@@ -1,6 +1,3 @@
-from .block_stages import map_blocks as map_blocks
-from .block_stages import sum_blocks as sum_blocks
-from .block_stages import write_blocks as write_blocks
 from .cells import NearestSearch as NearestSearch
 from .cells import learn_centres as learn_centres
 from .clusters import cut as cut
@@ -15,5 +12,3 @@ from .links import merges_of_rows as merges_of_rows
 from .links import weakest_links as weakest_links
 from .neighbour_pairs import near_pairs as near_pairs
 from .rare_terms import SparseSearch as SparseSearch
-from .row_blocks import RowBlocks as RowBlocks
-from .row_blocks import cut_rows as cut_rows

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 
 from film.corpus.groups import checked_pairs
-from film.corpus.row_blocks import RowBlocks
 
 __all__ = ["near_pairs"]
 
@@ -25,9 +23,8 @@ def near_pairs(
 
     Parameters
     ----------
-    points : ndarray or sparse matrix of float, shape (n, d), or RowBlocks
-        Points of any scale. Zero points have no neighbours. For rows in blocks on disk, two blocks
-        are in memory at a time and `joblib.parallel_config` distributes the work.
+    points : ndarray or sparse matrix of float, shape (n, d)
+        Points of any scale. Zero points have no neighbours.
     n_neighbors : int, default=3
         Maximum number of neighbours per point; only cosines above 0 count.
     known : array-like of int, shape (m, 2), default=None
@@ -59,59 +56,25 @@ def near_pairs(
     """
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors!r} must be 1 or more")
-    blocks = points if isinstance(points, RowBlocks) else _InMemory(unit_rows(points))
-    left_out = _left_out(np.empty((0, 2), np.intp) if known is None else known, blocks.edges[-1])
-    work: Any = Parallel()(
-        delayed(_block_pairs)(blocks, number, n_neighbors, left_out)
-        for number in range(blocks.n_blocks)
-    )
-    found, cosines = (np.concatenate(parts) for parts in zip(*work, strict=True))
-    pairs, first = np.unique(found, axis=0, return_index=True)
-    return pairs.astype(np.intp), cosines[first]
-
-
-class _InMemory:
-    """All rows as a single block."""
-
-    n_blocks = 1
-
-    def __init__(self, rows: Any) -> None:
-        self.rows, self.edges = rows, np.array([0, rows.shape[0]])
-
-    def block(self, number: int) -> Any:
-        return self.rows
-
-
-def _block_pairs(
-    blocks: RowBlocks | _InMemory, number: int, k: int, left_out: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Pair the points of one block with their nearest in all blocks."""
-    rows = unit_rows(blocks.block(number))
-    start, n = int(blocks.edges[number]), rows.shape[0]
-    near = np.zeros((n, k), dtype=rows.dtype)
-    place = np.zeros((n, k), dtype=np.intp)
-    for other in range(blocks.n_blocks):
-        others = rows if other == number else unit_rows(blocks.block(other))
-        offset, stop = int(blocks.edges[other]), int(blocks.edges[other + 1])
-        size = max(1, BLOCK_NUMBERS // others.shape[0])
-        for low in range(0, n, size):
-            high = min(low + size, n)
-            S: Any = rows[low:high] @ others.T
-            S = S.toarray() if sp.issparse(S) else S
-            some = left_out[slice(*np.searchsorted(left_out[:, 0], [start + low, start + high]))]
-            some = some[(some[:, 1] >= offset) & (some[:, 1] < stop)]
-            S[some[:, 0] - start - low, some[:, 1] - offset] = 0
-            nearest = _nearest(S, k)
-            # Earlier blocks come first, so that ties go to the lower number.
-            both = np.hstack([near[low:high], np.take_along_axis(S, nearest, axis=1)])
-            points = np.hstack([place[low:high], nearest + offset])
-            best = _nearest(both, k)
-            near[low:high] = np.take_along_axis(both, best, axis=1)
-            place[low:high] = np.take_along_axis(points, best, axis=1)
+    rows = unit_rows(points)
+    n = rows.shape[0]
+    left_out = _left_out(np.empty((0, 2), np.intp) if known is None else known, n)
+    place = np.zeros((n, min(n_neighbors, n)), dtype=np.intp)
+    near = np.zeros(place.shape, dtype=rows.dtype)
+    size = max(1, BLOCK_NUMBERS // n)
+    for start in range(0, n, size):
+        part = slice(start, start + size)
+        S: Any = rows[part] @ rows.T
+        S = S.toarray() if sp.issparse(S) else S
+        some = left_out[slice(*np.searchsorted(left_out[:, 0], [start, start + size]))]
+        S[some[:, 0] - start, some[:, 1]] = 0
+        place[part] = _nearest(S, n_neighbors)
+        near[part] = np.take_along_axis(S, place[part], axis=1)
     kept = near > 0
-    origin = np.broadcast_to(np.arange(start, start + n)[:, np.newaxis], place.shape)
-    pairs = np.stack([origin[kept], place[kept]], axis=1)
-    return np.sort(pairs, axis=1), near[kept].astype(np.float64)
+    origin = np.broadcast_to(np.arange(n)[:, np.newaxis], place.shape)
+    both = np.sort(np.stack([origin[kept], place[kept]], axis=1), axis=1)
+    pairs, first = np.unique(both, axis=0, return_index=True)
+    return pairs, near[kept].astype(np.float64)[first]
 
 
 def unit_rows(points: Any) -> Any:

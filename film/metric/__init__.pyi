@@ -1,5 +1,3 @@
-from .block_sums import block_moments as block_moments
-from .block_sums import block_svd as block_svd
 from .contributions import largest_contributions as largest_contributions
 from .minibatch import anchor_batches as anchor_batches
 from .minibatch import batch_step as batch_step

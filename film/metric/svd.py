@@ -137,8 +137,8 @@ class FeatureGram:
     ----------
     features : ndarray of intp, shape (D',)
         The columns of X in G, in the order of G.
-    rows : sparse matrix or ndarray of shape (n, D'), or None
-        These columns of X; None if only G is known.
+    rows : sparse matrix or ndarray of shape (n, D')
+        These columns of X.
     diagonal : ndarray of shape (D',)
         Squared norms of the columns.
     times : callable
@@ -206,37 +206,6 @@ def feature_gram(X: Matrix, n_products: int) -> FeatureGram:
             lambda block: threaded_product(rows.T, threaded_product(rows, block)),
         )
     return FeatureGram(features, rows, diagonal, _multiplier(_formed(rows)))
-
-
-def summed_gram(G: Matrix) -> FeatureGram:
-    """Wrap a given G, such as a sum over row blocks.
-
-    Parameters
-    ----------
-    G : sparse matrix or ndarray of shape (D, D)
-        XᵀX of all rows.
-
-    Returns
-    -------
-    gram : FeatureGram
-        As from `feature_gram`, but without rows, and sparse G is ordered by its own counts.
-
-    Examples
-    --------
-    >>> import numpy as np, scipy.sparse as sp
-    >>> from film.metric.svd import summed_gram
-    >>> gram = summed_gram(sp.diags_array([0.0, 2.0, 5.0]))
-    >>> gram.features, gram.times(np.ones((2, 1))).ravel()
-    (array([1, 2]), array([2., 5.]))
-    """
-    diagonal = G.diagonal()
-    if not sp.issparse(G):
-        return FeatureGram(np.arange(len(G)), None, diagonal, lambda block: G @ block)
-    G = sp.csr_array(G)
-    counts = np.where(diagonal > 0, np.diff(np.asarray(G.indptr)), 0)
-    features = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
-    ordered = sp.csr_array(sp.csr_array(G[features])[:, features])
-    return FeatureGram(features, None, diagonal[features], _multiplier(ordered))
 
 
 def _formed(rows: Any) -> sp.csr_array:

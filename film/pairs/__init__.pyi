@@ -19,7 +19,6 @@ from .lexical.signs import are_spelled_alike as are_spelled_alike
 from .lexical.signs import sign_features as sign_features
 from .lexical.signs import spelled_alike as spelled_alike
 from .log_loss import binary_log_loss as binary_log_loss
-from .neighbours.block_ranks import block_ranks as block_ranks
 from .neighbours.neighbourhoods import NEIGHBOURHOOD_NAMES as NEIGHBOURHOOD_NAMES
 from .neighbours.neighbourhoods import nearest_neighbours as nearest_neighbours
 from .neighbours.neighbourhoods import neighbourhood_features as neighbourhood_features

@@ -34,14 +34,14 @@ def test_without_a_fuzzer_its_part_is_left_out(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["row blocks", "save_model", "harvest"])
+@pytest.mark.parametrize("job", ["save_model", "harvest"])
 def test_a_killed_job_leaves_nothing_wrong(tmp_path, job):
     options = ["--parts", "faults", "--quick", "--only", job, "--out", str(tmp_path)]
     assert main(options) == 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("only", ["blocks, sparse", "model, folds"])
+@pytest.mark.parametrize("only", ["model, folds"])
 def test_files_of_strangers_are_read_or_refused(tmp_path, only):
     parts = ["--parts", "strangers", "--only", only, "--inputs", "12", "--out", str(tmp_path)]
     assert main(parts) == 0

@@ -29,7 +29,7 @@ from estimators import (
 )
 from estimators.inputs import AllowSharedQuestions, DisjointPairsKFold, question_groups
 from estimators.inspection import ThresholdDisplay
-from estimators.pairs.submission import keep_pairs, write_kept_predictions
+from estimators.pairs.submission import write_submission
 from film.datasets import make_question_pairs
 from film.pairs.priors import prior_weights, shift_prior
 from film.pairs.thresholds import threshold_curve, threshold_for_precision
@@ -88,10 +88,8 @@ def test_05_a_prior_equal_to_the_weighted_one_changes_nothing(weighted):
 
 def test_05_submissions_shift_from_the_weighted_prior(weighted, tmp_path):
     p = weighted.predict_proba(NEW)[:, 1]
-    pairs = keep_pairs(((str(row), *pair) for row, pair in enumerate(NEW)), tmp_path / "pairs")
-    written = write_kept_predictions(
-        weighted, pairs, tmp_path / "out.csv", tmp_path / "kept", model_digest="", prior=0.4
-    )
+    rows = ((str(row), *pair) for row, pair in enumerate(NEW))
+    written = write_submission(weighted, rows, tmp_path / "out.csv", prior=0.4)
     assert np.isclose(written, shift_prior(p, LOW, 0.4).mean(), atol=1e-12)
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import click
 
 from estimators.cli import models, options, reading, writing
-from estimators.cli.console import Failure, leaves, note, progress
+from estimators.cli.console import leaves, note, progress
 from estimators.cli.tables import format_of
-
-_PAIRS, _JUDGED = "pairs", "judged"
 
 
 @options.command("film submit test.csv --model duplicates.film --prior 0.1746 --out submission.csv")
@@ -44,47 +42,31 @@ def submit(given: Any) -> None:
     writing.check_places({"--out": out}, [given.test, given.model])
     classifier = models.load_classifier(given.model, given.device)
     rows = reading.named_pairs(given)
-    from estimators.pairs import keep_pairs, write_kept_predictions
+    from estimators.pairs import write_submission
 
-    with _kept(out) as keep:
-        pairs = keep_pairs(rows, keep / _PAIRS)
-        target = out if to_file else writing.standard_output()
-        with progress(pairs.shape[0], "submit") as advance:
-            mean = write_kept_predictions(
+    keep = f"{out}.parts" if to_file else None
+    scores = None if keep is None else os.path.join(keep, "scores")
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as checked:
+        n_pairs = 0
+        for row in rows:
+            checked.write(json.dumps(row) + "\n")
+            n_pairs += 1
+        checked.seek(0)
+        if keep is not None:
+            leaves(f"finished scores are kept in {keep}; run the same command to continue")
+        with progress(n_pairs, "submit") as advance:
+            mean = write_submission(
                 classifier,
-                pairs,
-                target,
-                keep / _JUDGED,
-                model_digest=writing.digest_of(given.model),
+                map(json.loads, checked),
+                out if to_file else writing.standard_output(),
                 prior=given.prior,
+                memory=scores,
+                model_digest=writing.digest_of(given.model),
                 advance=advance,
             )
-    note(f"{pairs.shape[0]} predictions, mean {mean:.4f}")
-    if to_file:
-        writing.note_written(out, f"{pairs.shape[0]} rows")
-
-
-@contextmanager
-def _kept(out: str) -> Iterator[Path]:
-    """Yield the folder of finished scores; it stays if the command is interrupted."""
-    if not writing.is_file(out):
-        with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder)
-        return
-    keep = Path(f"{out}.parts")
-    leaves(f"finished scores are kept in {keep}; run the same command to continue")
-    try:
-        yield keep
-    except (Failure, ValueError):
-        # A table that is wrong leaves nothing that is of use.
-        if not (keep / _JUDGED).exists():
-            _remove(keep)
-        raise
-    _remove(keep)
-
-
-def _remove(keep: Path) -> None:
-    for name in (_PAIRS, _JUDGED):
-        shutil.rmtree(keep / name, ignore_errors=True)
-    with suppress(OSError):
-        keep.rmdir()
+    note(f"{n_pairs} predictions, mean {mean:.4f}")
+    if keep is not None and scores is not None:
+        shutil.rmtree(scores, ignore_errors=True)
+        with suppress(OSError):
+            os.rmdir(keep)
+        writing.note_written(out, f"{n_pairs} rows")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from estimators.pairs import submission
-from estimators.pairs.submission import duplicate_probabilities, keep_pairs, write_kept_predictions
+from estimators.pairs.submission import duplicate_probabilities, write_submission
 from film.pairs.priors import shift_prior
 
 
@@ -52,10 +52,8 @@ def test_the_file_holds_shifted_probabilities(tmp_path, monkeypatch, prior, star
     monkeypatch.setattr(submission, "BLOCK", 3)
     names = ["a,b", 'c"d', *"uvwxyz"]
     named = ((name, *pair) for name, pair in zip(names, PAIRS, strict=True))
-    pairs, path, told = keep_pairs(named, tmp_path / "p"), tmp_path / "s.csv", []
-    mean = write_kept_predictions(
-        Lengths(), pairs, path, tmp_path / "j", model_digest="a", advance=told.append, **prior
-    )
+    path, told = tmp_path / "s.csv", []
+    mean = write_submission(Lengths(), named, path, advance=told.append, **prior)
     rows = read(path)
     assert list(rows[0]) == ["test_id", "is_duplicate"]
     assert [row["test_id"] for row in rows] == names
@@ -63,15 +61,29 @@ def test_the_file_holds_shifted_probabilities(tmp_path, monkeypatch, prior, star
     found = [float(row["is_duplicate"]) for row in rows]
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
     assert told == [3, 3, 2] and mean == pytest.approx(wanted.mean(), rel=1e-12)
-    with pytest.raises(FileExistsError, match="another run, with other model"):
-        write_kept_predictions(Lengths(), pairs, path, tmp_path / "j", model_digest="another")
     with pytest.raises(ValueError, match="prior"):
-        write_kept_predictions(Lengths(), pairs, path, tmp_path / "j", model_digest="a", prior=1.5)
+        write_submission(Lengths(), [], path, prior=1.5)
+
+
+def test_scores_are_kept_by_pairs_and_model(tmp_path, monkeypatch):
+    monkeypatch.setattr(submission, "BLOCK", 3)
+    model, rows = Lengths(), [(n, *pair) for n, pair in enumerate(PAIRS)]
+
+    def asked(rows, digest):
+        model.asked.clear()
+        write_submission(
+            model, rows, tmp_path / "s.csv", memory=str(tmp_path / "kept"), model_digest=digest
+        )
+        return model.asked
+
+    assert asked(rows[:6], "one") == [3, 3]
+    assert asked(rows, "one") == [2]
+    assert asked([*rows[:3], (9, "other", "text"), *rows[4:]], "one") == [3]
+    assert asked(rows, "another") == [3, 3, 2]
 
 
 def test_probabilities_that_are_none_are_refused_in_blocks(tmp_path):
-    pairs = keep_pairs([("a", "b", "c")], tmp_path / "p")
     model = SimpleNamespace(predict_proba=lambda pairs: np.full((len(pairs), 2), np.nan))
     with pytest.raises(ValueError, match="finite and in"):
-        write_kept_predictions(model, pairs, tmp_path / "s.csv", tmp_path / "j", model_digest="nan")
+        write_submission(model, [("a", "b", "c")], tmp_path / "s.csv")
     assert not (tmp_path / "s.csv").exists()
