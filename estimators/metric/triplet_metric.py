@@ -169,7 +169,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         else:
             points, targets = X, y
         _refuse_texts(points, type(self).__name__)
-        points = validate_data(
+        points: Any = validate_data(
             self,
             points,
             accept_sparse="csr",
