@@ -32,7 +32,6 @@ from estimators.inputs import as_texts
 from film.pairs import (
     NEIGHBOURHOOD_NAMES,
     binary_log_loss,
-    calibration_band,
     calibration_error,
     calibration_interval,
     prior_weights,
@@ -143,6 +142,35 @@ def held_out_fold(data: Splits) -> Splits:
     )
 
 
+DRAWS = 1000
+"""Draws of `calibration_band`."""
+
+
+def calibration_band(
+    y: np.ndarray, p: np.ndarray, groups: np.ndarray | None = None, random_state: int = 0
+) -> tuple[float, float]:
+    """Return the middle 95 % of the calibration errors of a perfect model with these rows.
+
+    Without groups, outcomes are drawn from the probabilities. With groups, rows of one group may
+    depend on each other: each draw flips the signs of the residuals y − p of whole groups. This is
+    the wild cluster bootstrap (Cameron, Gelbach and Miller, "Bootstrap-based improvements for
+    inference with clustered errors", 2008), if residuals have mean 0 in every bin.
+    """
+    rng, n = np.random.default_rng(random_state), len(p)
+    _, value, counts = np.unique(p, return_inverse=True, return_counts=True)
+    after = np.cumsum(counts)
+    # Bins of equal size, with equal probabilities in one bin, as in `calibration_error`.
+    bins = (15 * (2 * after - counts) // (2 * n))[value]
+    if groups is None:
+        residuals = ((rng.random(n) < p) - p for _ in range(DRAWS))
+    else:
+        names, group = np.unique(groups, return_inverse=True)
+        residuals = ((y - p) * rng.choice([-1.0, 1.0], len(names))[group] for _ in range(DRAWS))
+    errors = [np.abs(np.bincount(bins, weights=residual)).sum() / n for residual in residuals]
+    low, high = np.quantile(errors, [0.025, 0.975])
+    return float(low), float(high)
+
+
 def judged(
     p: np.ndarray, y: np.ndarray, share: float, groups: np.ndarray | None = None
 ) -> dict[str, float]:
@@ -153,8 +181,8 @@ def judged(
     """
     low, high = calibration_interval(y, p, n_bins=15, random_state=0)
     at_prior = shift_prior(p, share, PRIOR)
-    ends = calibration_band(y, p, groups, n_bins=15, random_state=0)
-    independent = calibration_band(y, p, n_bins=15, random_state=0)
+    ends = calibration_band(y, p, groups)
+    independent = calibration_band(y, p)
     return {
         "perfect_low": ends[0],
         "perfect_high": ends[1],

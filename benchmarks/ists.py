@@ -21,6 +21,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from benchmarks.data.alignments import (
+    AlignedPair,
+    align_chunks,
+    link_weights,
+    score_alignments,
+)
 from benchmarks.data.ists import read_ists
 from benchmarks.support.bootstrap import N_DRAWS, Interval, drawn, interval
 from benchmarks.support.folders import data_folder
@@ -28,17 +34,13 @@ from benchmarks.support.run import Results, parser_of, reading
 from benchmarks.support.significance import F1_DIFFERENCE
 from estimators import TokenEncoder, question_groups
 from film.tokens import (
-    AlignedPair,
     Ragged,
-    align_chunks,
     chunk_cosines,
     chunk_membership,
     chunk_scores,
     joined_chunks,
-    link_weights,
     match,
     mutual_maxima,
-    score_alignments,
     transport_plan,
     with_neighbours,
     word_spans,

@@ -61,9 +61,7 @@ MODULES = {
     "tokens/exact_transport": ["tokens/test_transport.py"],
     "tokens/matching": ["tokens/test_matching.py"],
     "tokens/best_matches": ["tokens/test_best_matches.py", "tokens/test_matching.py"],
-    "tokens/chunks": [
-        *("tokens/test_chunks.py", "tokens/test_chunk_joins.py", "tokens/test_alignment_score.py"),
-    ],
+    "tokens/chunks": ["tokens/test_chunks.py", "tokens/test_chunk_joins.py"],
     "training/allpairs": ["training/test_allpairs.py"],
 }
 """Modules of `film`, and the tests of `tests/film` that are about them."""

@@ -6,7 +6,7 @@ import re
 from itertools import takewhile
 from pathlib import Path
 
-from film.tokens import AlignedPair, Alignment
+from benchmarks.data.alignments import AlignedPair, Alignment
 
 _WORD_OR_BRACKET = re.compile(r"[\[\]]|[^\s\[\]]+", re.ASCII)
 

@@ -1,7 +1,6 @@
 from .attribution import left_out_contributions as left_out_contributions
 from .attribution import shapley_effects as shapley_effects
 from .calibration import ReliabilityCurve as ReliabilityCurve
-from .calibration import calibration_band as calibration_band
 from .calibration import calibration_error as calibration_error
 from .calibration import calibration_interval as calibration_interval
 from .calibration import reliability_curve as reliability_curve

@@ -16,9 +16,6 @@ from film.checks import (
     checked_probabilities,
 )
 
-DRAWS = 1000
-"""Draws of `calibration_band`."""
-
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
@@ -203,90 +200,6 @@ def calibration_interval(
     below, above = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
     low, high = np.clip([2 * error - above, 2 * error - below], 0.0, 1.0)
     return float(min(low, error)), float(max(high, error))
-
-
-def calibration_band(
-    y: ArrayLike,
-    p: ArrayLike,
-    groups: ArrayLike | None = None,
-    n_bins: int = 15,
-    confidence: float = 0.95,
-    random_state: int | np.random.Generator | None = None,
-) -> tuple[float, float]:
-    """Return the band of calibration errors of a perfectly calibrated model with these rows.
-
-    Without groups, outcomes are drawn from the probabilities, independently for each row, and the
-    band contains the middle share of the draws' errors. With groups, rows of one group may depend
-    on each other, like pairs that share questions. Each draw then flips the signs of the residuals
-    y − p of whole groups at random. This is the wild cluster bootstrap (Cameron, Gelbach and
-    Miller, "Bootstrap-based improvements for inference with clustered errors", 2008), under the
-    hypothesis that residuals have mean 0 in every bin.
-
-    Parameters
-    ----------
-    y, p, n_bins : array-like of shape (n,), array-like of float, shape (n,), int
-        As in `reliability_curve`. Without groups, y is checked but has no effect.
-    groups : array-like of shape (n,), default=None
-        Rows of one group have equal entries. None: rows are independent.
-    confidence : float in (0, 1), default=0.95
-        Share of a perfect model's errors inside the band.
-    random_state : int, Generator or None, default=None
-        Seeds the draws.
-
-    Returns
-    -------
-    low, high : float
-        An error inside the band is not evidence of bad calibration.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `calibration_error`; if confidence is not in (0, 1), or groups do not have one entry
-        per row.
-
-    See Also
-    --------
-    calibration_interval : Interval of this model's error.
-
-    Notes
-    -----
-    Flipped signs keep any dependence within a group. They need many groups; if a few groups have
-    most rows, the band is wide. O(n log n + `DRAWS` n).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from film.pairs import calibration_band, calibration_error
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.uniform(size=2000)
-    >>> y = rng.uniform(size=2000) < p
-    >>> low, high = calibration_band(y, p, random_state=0)
-    >>> low < calibration_error(y, p) < high
-    True
-    """
-    rows = _grouped(y, p)
-    check_at_least_one("n_bins", n_bins)
-    check_share("confidence", confidence)
-    rng = np.random.default_rng(random_state)
-    n = len(rows.cell_of_row)
-    after = np.cumsum(rows.counts)
-    bin_of_value = n_bins * (2 * after - rows.counts) // (2 * n)
-    value_of_row, outcome = np.divmod(rows.cell_of_row, 2)
-    probability, bins = rows.values[value_of_row], bin_of_value[value_of_row]
-    if groups is None:
-        residuals = ((rng.random(n) < probability) - probability for _ in range(DRAWS))
-    else:
-        labels = np.asarray(groups)
-        check_length("groups", labels, n)
-        names, group = np.unique(labels, return_inverse=True)
-        own = outcome - probability
-        residuals = (own * rng.choice([-1.0, 1.0], len(names))[group] for _ in range(DRAWS))
-    errors = [
-        np.abs(np.bincount(bins, weights=residual, minlength=n_bins)).sum() / n
-        for residual in residuals
-    ]
-    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,9 @@
 from .best_matches import token_triplets as token_triplets
-from .chunks import AlignedPair as AlignedPair
-from .chunks import Alignment as Alignment
-from .chunks import align_chunks as align_chunks
 from .chunks import chunk_cosines as chunk_cosines
 from .chunks import chunk_membership as chunk_membership
 from .chunks import chunk_scores as chunk_scores
 from .chunks import joined_chunks as joined_chunks
-from .chunks import link_weights as link_weights
 from .chunks import mutual_maxima as mutual_maxima
-from .chunks import score_alignments as score_alignments
 from .chunks import with_neighbours as with_neighbours
 from .chunks import word_spans as word_spans
 from .exact_transport import check_solver as check_solver

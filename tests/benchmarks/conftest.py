@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from benchmarks.data.alignments import AlignedPair, Alignment
 from film.datasets import make_documents
 from film.text import text_hash
-from film.tokens import AlignedPair, Alignment
 from tests.benchmarks.wa_files import write_wa
 from tests.estimators import tiny_model as tiny
 

@@ -2,7 +2,13 @@ from dataclasses import replace
 
 import pytest
 
-from film.tokens.chunks import AlignedPair, Alignment, align_chunks, link_weights, score_alignments
+from benchmarks.data.alignments import (
+    AlignedPair,
+    Alignment,
+    align_chunks,
+    link_weights,
+    score_alignments,
+)
 
 WORDS1 = ("the", "black", "cat", "sat", ".")
 WORDS2 = ("a", "cat", "was", "sitting", "down", ".")
