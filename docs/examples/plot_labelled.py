@@ -12,7 +12,7 @@ calibrated, which threshold reaches a precision, and how one probability is expl
 import matplotlib.pyplot as plt
 
 from estimators import disjoint_pairs_split, fast_duplicates
-from estimators.inspection import ReliabilityDisplay
+from estimators.inspection import plot_reliability
 from film.datasets import make_question_pairs
 
 data = make_question_pairs(600, random_state=0)
@@ -23,7 +23,7 @@ probabilities = model.predict_proba(test)[:, 1]
 # %%
 # Probabilities are calibrated if the points are on the diagonal.
 
-ReliabilityDisplay.from_predictions(y_test, probabilities)
+plot_reliability(y_test, probabilities)
 plt.show()
 
 # %%

@@ -2,9 +2,9 @@ from .chunk_alignment import ChunkAlignment as ChunkAlignment
 from .chunk_alignment import find_chunks as find_chunks
 from .context_explanation import ContextExplanation as ContextExplanation
 from .displays.alignment import AlignmentDisplay as AlignmentDisplay
+from .displays.curves import plot_reliability as plot_reliability
+from .displays.curves import plot_thresholds as plot_thresholds
 from .displays.plotting import import_pyplot as import_pyplot
-from .displays.reliability import ReliabilityDisplay as ReliabilityDisplay
-from .displays.threshold import ThresholdDisplay as ThresholdDisplay
 from .explanation import Explanation as Explanation
 from .explanation import token_side as token_side
 from .left_out_words import WordEffect as WordEffect

@@ -13,10 +13,10 @@ from estimators.cli.console import note, progress
 from estimators.cli.figures import Thresholds, as_text, figures, thresholds_of
 from estimators.inputs import question_groups
 from estimators.inspection import (
-    ReliabilityDisplay,
-    ThresholdDisplay,
     evaluation_page,
     import_pyplot,
+    plot_reliability,
+    plot_thresholds,
     write_page,
 )
 from estimators.pairs import duplicate_probabilities
@@ -88,18 +88,16 @@ def _draw(
     path: str, title: str, text: str, by_threshold: Thresholds, y: np.ndarray, p: np.ndarray
 ) -> None:
     """Write an image of the thresholds, or a page with the thresholds, calibration and figures."""
-    display = ThresholdDisplay(by_threshold.curve, by_threshold.wanted, "probability").plot()
+    given = by_threshold.curve, by_threshold.wanted
+    figure = plot_thresholds(*given, score_name="probability").figure
     form = PurePath(path).suffix.lower()
     if form in IMAGES:
         with atomic_writer(path, "wb") as handle:
-            display.figure_.savefig(handle, format=form[1:], dpi=150)
+            figure.savefig(handle, format=form[1:], dpi=150)
         return
     drawings = [
-        ("Precision, recall and F1 by threshold.", display.figure_),
-        (
-            "Observed share of duplicates by probability.",
-            ReliabilityDisplay.from_predictions(y, p).figure_,
-        ),
+        ("Precision, recall and F1 by threshold.", figure),
+        ("Observed share of duplicates by probability.", plot_reliability(y, p).figure),
     ]
     write_page(evaluation_page(title, drawings, [text]), path)
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from estimators.inspection.displays.plotting import Display, token_font
+from estimators.inspection.displays.plotting import import_pyplot, token_font
 from estimators.inspection.printable import printable_text
 
 LABEL_CHARACTERS = 20
@@ -19,7 +19,7 @@ MOST_TOKENS = 60
 """Maximal number of tokens drawn per text."""
 
 
-class AlignmentDisplay(Display):
+class AlignmentDisplay:
     """Heat map of contributions (RCMD paper, figure 2; token matching, figure 2).
 
     Blue adds to the similarity, red reduces it. Of a text of more than 60 tokens, only those with
@@ -114,7 +114,31 @@ class AlignmentDisplay(Display):
         )
         return display.plot(ax=ax, **kwargs)
 
-    def _draw(self, **kwargs: Any) -> None:
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure that grows with the number of tokens.
+        **kwargs
+            Passed to matplotlib's ``imshow``.
+
+        Returns
+        -------
+        self : AlignmentDisplay
+            The artists are its attributes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        plt = import_pyplot()
+        if ax is None:
+            ax = plt.subplots(figsize=self._inches(), layout="constrained")[1]
+        self.ax_: Any = ax
+        self.figure_: Any = ax.figure
         rows, columns, shown = self._strongest()
         labels1, labels2 = self._labels(rows, columns)
         self.im_: Any = None
@@ -129,7 +153,7 @@ class AlignmentDisplay(Display):
         if shown.size == 0:
             self.ax_.set(xticks=[], yticks=[])
             self.ax_.text(0.5, 0.5, "no tokens to show", ha="center", transform=self.ax_.transAxes)
-            return
+            return self
         largest = float(np.abs(shown).max()) or 1.0
         style = {"cmap": "RdBu", "vmin": -largest, "vmax": largest, "aspect": "equal"} | kwargs
         self.im_ = self.ax_.imshow(shown, **style)
@@ -146,6 +170,7 @@ class AlignmentDisplay(Display):
         self.ax_.set_xticks(np.arange(len(columns)), labels2, **turned, **font)
         if max(shown.shape) <= NUMBERED_TOKENS:
             self.text_ = self._numbers(shown, largest)
+        return self
 
     def _numbers(self, shown: np.ndarray, largest: float) -> np.ndarray:
         texts = np.empty(shown.shape, dtype=object)

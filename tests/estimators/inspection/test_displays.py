@@ -12,9 +12,15 @@ from scipy.sparse import csr_array
 from estimators.inspection import (
     AlignmentDisplay,
     Explanation,
-    ReliabilityDisplay,
+    plot_reliability,
+    plot_thresholds,
 )
-from film.pairs.calibration import calibration_error, calibration_interval, reliability_curve
+from film.pairs import (
+    calibration_error,
+    calibration_interval,
+    reliability_curve,
+    threshold_curve,
+)
 
 mpl.use("Agg")
 
@@ -131,15 +137,15 @@ def test_alignment_draws_tokens_as_written(token):
     assert not any(t.get_parse_math() for t in (ax.title, ax.get_yticklabels()[0]))
 
 
-def test_displays_draw_where_they_are_told():
+def test_plots_are_drawn_where_they_are_told():
     y, p = [0, 1, 0, 1], [0.1, 0.9, 0.4, 0.5]
-    figure, axes = plt.subplots(1, 2)
-    displays = [
-        AlignmentDisplay.from_explanation(told(), ax=axes[0]),
-        ReliabilityDisplay.from_predictions(y, p, ax=axes[1]),
+    figure, axes = plt.subplots(1, 3)
+    found = [
+        AlignmentDisplay.from_explanation(told(), ax=axes[0]).ax_,
+        plot_reliability(y, p, ax=axes[1]),
+        plot_thresholds(threshold_curve(y, p), ax=axes[2]),
     ]
-    assert [display.ax_ for display in displays] == list(axes)
-    assert {display.figure_ for display in displays} == {figure}
+    assert found == list(axes)
     assert plt.get_fignums() == [figure.number]
 
 
@@ -147,20 +153,16 @@ def test_reliability_shows_curve_error_and_histogram():
     rng = np.random.default_rng(0)
     p = rng.uniform(size=300)
     y = rng.uniform(size=300) < p
-    display = ReliabilityDisplay.from_predictions(y, p, n_bins=8, random_state=3, label="mine")
-    curve = reliability_curve(y, p, 8)
-    np.testing.assert_array_equal(display.line_.get_xdata(), curve.mean_probability)
-    np.testing.assert_array_equal(display.line_.get_ydata(), curve.observed_rate)
-    error = calibration_error(y, p, 8)
-    low, high = calibration_interval(y, p, 8, random_state=3)
-    assert (display.error, display.interval) == (error, (low, high))
-    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    mine = f"mine: calibration error {error:.3f} (95 %: {low:.3f} to {high:.3f})"
-    assert shown == ["perfectly calibrated", mine]
-    (histogram,) = display.patches_
+    ax = plot_reliability(y, p)
+    curve = reliability_curve(y, p)
+    np.testing.assert_array_equal(ax.lines[-1].get_xdata(), curve.mean_probability)
+    np.testing.assert_array_equal(ax.lines[-1].get_ydata(), curve.observed_rate)
+    error = calibration_error(y, p)
+    low, high = calibration_interval(y, p, random_state=0)
+    (shown,) = ax.get_legend().get_texts()
+    assert shown.get_text() == f"calibration error {error:.3f} (95 %: {low:.3f} to {high:.3f})"
+    _, below = ax.figure.axes
+    (histogram,) = below.patches
     assert histogram.get_xy()[:, 1].max() == np.histogram(p, np.linspace(0, 1, 41))[0].max()
-    second = ReliabilityDisplay.from_predictions(y, p, ax=display.ax_)
-    assert second.histogram_ax_ is display.histogram_ax_
-    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert shown[:2] == ["perfectly calibrated", mine] and shown[2].startswith("calibration error ")
-    assert len(shown) == 3
+    (named,) = plot_reliability(y, p, label="mine").get_legend().get_texts()
+    assert named.get_text() == "mine"
