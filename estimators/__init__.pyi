@@ -2,7 +2,6 @@ from .contexts import ContextModel as ContextModel
 from .contexts import ContextRegressor as ContextRegressor
 from .contexts import SurrogateRegressor as SurrogateRegressor
 from .contexts import harvest as harvest
-from .contexts import read_harvest as read_harvest
 from .corpus import DuplicateFinder as DuplicateFinder
 from .encoders import AnyEncoder as AnyEncoder
 from .encoders import SentenceEncoder as SentenceEncoder

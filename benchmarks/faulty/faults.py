@@ -18,10 +18,8 @@ import numpy as np
 from benchmarks.faulty.readers import Tally
 from estimators import (
     DuplicateFinder,
-    RCMDRegressor,
     SentenceEncoder,
     fast_duplicates,
-    harvest,
     load_model,
     make_encoder,
     save_model,
@@ -61,7 +59,7 @@ def jobs(prepared: Path) -> dict[str, Job]:
     data = make_question_pairs(240, random_state=0)
     y: Any = data.y
     texts = sorted({*data.pairs.flat})
-    made = make_encoder(texts, prepared / "tiny", width=16, layers=1, heads=2, random_state=0)
+    make_encoder(texts, prepared / "tiny", width=16, layers=1, heads=2, random_state=0)
     model = fast_duplicates(d=4, rank=10, cv=2).fit(data.pairs[:80], y[:80])
     other = fast_duplicates(d=4, rank=10, cv=2).fit(data.pairs[80:160], y[80:160])
     finder = DuplicateFinder().fit(texts[:100])
@@ -69,7 +67,6 @@ def jobs(prepared: Path) -> dict[str, Job]:
     save_model(finder, prepared / "finder.film")
     rows = [(n, a, b) for n, (a, b) in enumerate(np.tile(data.pairs, (40, 1)).tolist())]
     write_table(prepared / "test.csv", ["test_id", "question1", "question2"], rows)
-    rcmd = RCMDRegressor(made, epochs=0).fit(data.pairs[:20], y[:20])
 
     def judged(folder: Path) -> bytes:
         found = load_model(folder / "model.film").predict_proba(data.pairs[160:])
@@ -88,9 +85,6 @@ def jobs(prepared: Path) -> dict[str, Job]:
         found = fast_duplicates(d=4, rank=10, cv=3, memory=folder / "memory")
         save_model(found.fit(data.pairs[:160], y[:160]), folder / "model.film")
 
-    def scored(folder: Path) -> None:
-        harvest(rcmd, texts, folder / "pairs.csv", n_pairs=600, random_state=0)
-
     def add(folder: Path) -> None:
         known = load_model(folder / "finder.film")
         if len(known.ids_) < 200:
@@ -108,7 +102,6 @@ def jobs(prepared: Path) -> dict[str, Job]:
         "film submit": Job(submit, lambda folder: _content(folder / "out.csv")),
         "SentenceEncoder(cache=)": Job(encode, lambda folder: _content(folder / "vectors.npy")),
         "DuplicateClassifier(memory=)": Job(fit, judged, before),
-        "harvest": Job(scored, _whole_harvest),
         "DuplicateFinder.add and save": Job(add, known, known(prepared)),
     }
 
@@ -191,9 +184,3 @@ def _at(folder: Path, work: Callable[[], Any]) -> None:
 
 def _content(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
-
-
-def _whole_harvest(folder: Path) -> bytes | None:
-    """Rows of a harvest that is finished; what was begun may be there, and is continued."""
-    content = _content(folder / "pairs.csv")
-    return content if content is not None and content.count(b"\n") > 600 else None

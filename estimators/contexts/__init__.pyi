@@ -5,8 +5,6 @@ from .context_regressor import PairTerms as PairTerms
 from .context_regressor import corpus_sentences as corpus_sentences
 from .context_regressor import shared_copy as shared_copy
 from .context_regressor import whitened_terms as whitened_terms
-from .harvesting import Harvest as Harvest
 from .harvesting import HarvestedPairs as HarvestedPairs
 from .harvesting import harvest as harvest
-from .harvesting import read_harvest as read_harvest
 from .surrogate import SurrogateRegressor as SurrogateRegressor

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import os
-import time
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations, count
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +16,13 @@ from estimators.contexts.context_regressor import has_words, shared_copy
 from estimators.inputs import (
     as_texts,
     check_integer,
-    check_real,
     check_seed,
     check_texts,
     check_verbose,
+    checked_memory,
 )
 from film.contexts import nearest_rows
-from film.datasets import atomic_writer
-from film.text import normalize_text, text_hash
+from film.text import normalize_text
 
 SPLITS = ("train", "dev", "test")
 FARTHEST = 300
@@ -125,36 +120,13 @@ def _ordered(one: int, other: int) -> Pair:
     return (one, other) if one < other else (other, one)
 
 
-COLUMNS = ["text1", "text2", "score", "split"]
-SECONDS_BETWEEN = 60.0
-"""Seconds between two writes of the file."""
 _LEAST = 4
 """Least number of sentences of a harvest: one group."""
 _ENCODED_AT_ONCE = 1000
-_TOLERANCE = 1e-3
-"""Bound on differences between scores of one pair by one model on different machines."""
-
-
-class Harvest(NamedTuple):
-    """Result of a call of `harvest`.
-
-    Attributes
-    ----------
-    n_pairs : int
-        Pairs in the file.
-    n_new : int
-        Pairs that this call scored.
-    stopped : {"done", "time", "no more pairs"}
-        Why it ended.
-    """
-
-    n_pairs: int
-    n_new: int
-    stopped: str
 
 
 class HarvestedPairs(NamedTuple):
-    """Pairs with their scores, as `harvest` wrote them.
+    """Pairs with their scores, of `harvest`.
 
     Attributes
     ----------
@@ -174,15 +146,13 @@ class HarvestedPairs(NamedTuple):
 def harvest(
     model: Any,
     sentences: Any,
-    path: str | os.PathLike[str],
     *,
     n_pairs: int,
-    seconds: float | None = None,
-    exclude: Collection[str] = (),
+    memory: Any = None,
     random_state: Any = None,
     verbose: int = 0,
-) -> Harvest:
-    """Score pairs of sentences over the whole range of similarity, and write them to a file.
+) -> HarvestedPairs:
+    """Score pairs of sentences over the whole range of similarity.
 
     Random pairs alone are all far apart, so a model would only learn a constant. So half of the
     pairs are neighbours at several distances.
@@ -194,36 +164,27 @@ def harvest(
     sentences : array-like of str
         Sentences to pair. Sentences that are equal after normalisation count once; sentences
         without words are left out.
-    path : str or path-like
-        CSV file with the columns text1, text2, score and split. If the file exists, it is
-        continued, with the same arguments. On one machine, an interrupted and continued run writes
-        the same rows as an uninterrupted run.
     n_pairs : int
-        Total pairs in the file; later calls may ask for more.
-    seconds : float, default=None
-        Time after which no new chunk of some 300 pairs starts. None: no limit.
-    exclude : collection of str, default=()
-        Hashes (`film.text.text_hash`) of sentences that must not be used, such as those of test
-        sets (`film.datasets.read_excluded`).
+        Number of pairs.
+    memory : str or joblib.Memory, default=None
+        Cache of finished chunks of some 300 pairs, so that an interrupted or longer run continues,
+        with the same model, sentences and seed. Use a private folder, because its files are
+        unpickled.
     random_state : int, RandomState or None, default=None
-        Seeds the choice of pairs; needed to continue a file.
+        Seeds the choice of pairs.
     verbose : int, default=0
         Whether to show progress.
 
     Returns
     -------
-    harvest : Harvest
-        Number of pairs, and why it stopped.
+    harvested : HarvestedPairs
+        ``pairs``, ``scores`` and ``splits``.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is invalid, fewer than four sentences are left, or the file is not one of a
-        harvest, or was begun with other sentences, another seed or another model; raised before any
-        pair is scored.
-    OSError
-        If the file cannot be written, for example on a full disk. Its rows are kept, and the same
-        call continues.
+        If an argument is invalid or fewer than four sentences are left; raised before any pair is
+        scored.
 
     Warns
     -----
@@ -232,8 +193,7 @@ def harvest(
 
     See Also
     --------
-    read_harvest : Reads the file.
-    SurrogateRegressor : Learns from it.
+    SurrogateRegressor : Learns from the scores.
 
     Notes
     -----
@@ -247,193 +207,61 @@ def harvest(
     Half of the pairs come from one group, the others from two, so each sentence's contexts are
     chosen once for some six pairs. The plan depends only on the sentences and the seed.
 
-    The whole file is written anew once a minute and at the end. Ctrl-C loses only the current
-    chunk, and a kill at most a minute.
-
     Examples
     --------
-    >>> from estimators.contexts import ContextRegressor, harvest
-    >>> model = ContextRegressor(context_model).fit(pairs)  # doctest: +SKIP
-    >>> harvest(model, sentences, "pairs.csv", n_pairs=20_000, seconds=3600)  # doctest: +SKIP
-    Harvest(n_pairs=20000, n_new=20000, stopped='done')
+    >>> harvested = harvest(origin, sentences, n_pairs=20_000)  # doctest: +SKIP
     """
     if not callable(getattr(model, "similarity", None)) or isinstance(model, type):
         raise TypeError(
             f"model={model!r} must be a fitted ContextRegressor, or have a similarity of pairs"
         )
+    from tqdm.auto import tqdm
+
     check_integer("n_pairs", n_pairs, 1)
-    limit = np.inf if seconds is None else check_real("seconds", seconds, 0)
     check_verbose(verbose)
-    until = time.monotonic() + limit
-    texts = _usable(sentences, exclude)
+    similarities: Any = checked_memory(memory).cache(_similarities)
+    texts = _usable(sentences)
     seed = int(check_seed(random_state).randint(2**31 - 1))
-    place = Path(path).expanduser()
-    if not place.parent.is_dir() or place.is_char_device():
-        raise FileNotFoundError(f"path={str(place)!r} must be a file in an existing folder")
-    rows = _rows_of(place) if place.exists() else []
-    n_before = len(rows)
-    _check_model(model, rows[:2])
-    chunks = planned_chunks(len(texts), _searches(texts, model), seed)
-    stopped = _score(model, texts, chunks, place, rows, n_pairs, until, verbose)
-    n_rows = len(rows)
-    if stopped == "no more pairs":
+    rows: list[tuple[str, str, float, str]] = []
+    shown = {"desc": "harvest", "unit": " pairs", "disable": not verbose}
+    with tqdm(total=n_pairs, **shown) as bar:
+        for chunk in planned_chunks(len(texts), _searches(texts, model), seed):
+            if len(rows) == n_pairs:
+                break
+            pairs = [(texts[one], texts[other]) for (one, other), _ in chunk]
+            scores = similarities(model, np.array(pairs, dtype=object).reshape(-1, 2))
+            found = zip(pairs, scores.tolist(), (split for _, split in chunk), strict=True)
+            rows += [(*pair, score, split) for pair, score, split in found][: n_pairs - len(rows)]
+            bar.update(len(rows) - bar.n)
+    if len(rows) < n_pairs:
         warnings.warn(
-            f"the {len(texts)} sentences gave {n_rows} pairs, not n_pairs={n_pairs}: give more "
+            f"the {len(texts)} sentences gave {len(rows)} pairs, not n_pairs={n_pairs}: give more "
             "sentences",
             UserWarning,
             stacklevel=2,
         )
-    return Harvest(n_rows, n_rows - n_before, stopped)
-
-
-def _score(
-    model: Any,
-    texts: list[str],
-    chunks: Iterator[list[tuple[Pair, str]]],
-    path: Path,
-    rows: list[tuple[str, str, float, str]],
-    n_pairs: int,
-    until: float,
-    verbose: int,
-) -> str:
-    """Add rows for the pairs that are not in the file, and write it; return why it stopped."""
-    from tqdm.auto import tqdm
-
-    place, n_written, written = 0, len(rows) if path.exists() else -1, time.monotonic()
-    shown = {"desc": "harvest", "unit": " pairs", "disable": not verbose}
-    try:
-        with tqdm(total=n_pairs, initial=min(len(rows), n_pairs), **shown) as bar:
-            for chunk in chunks:
-                table = [(texts[one], texts[other], split) for (one, other), split in chunk]
-                kept = [(*row[:2], row[3]) for row in rows[place : place + len(table)]]
-                if table[: len(kept)] != kept:
-                    raise ValueError(
-                        f"{path} was begun with other sentences, settings or random_state; "
-                        "continue it with the same, or give another path"
-                    )
-                place += len(kept)
-                new = table[len(kept) :][: max(0, n_pairs - len(rows))]
-                if new and time.monotonic() >= until:
-                    return "time"
-                if new:
-                    pairs = np.array([pair for *pair, _ in new], dtype=object)
-                    scores = np.asarray(model.similarity(pairs), dtype=np.float64)
-                    if not np.isfinite(scores).all():
-                        raise ValueError(
-                            "model gave a similarity that is not finite; its chunk is dropped"
-                        )
-                    for (one, other, split), score in zip(new, scores.tolist(), strict=True):
-                        rows.append((one, other, score, split))
-                    place += len(new)
-                    bar.update(len(new))
-                if place >= len(rows) >= n_pairs:
-                    return "done"
-                if time.monotonic() - written > SECONDS_BETWEEN:
-                    _write(path, rows, n_written)
-                    n_written, written = len(rows), time.monotonic()
-        return "no more pairs"
-    finally:
-        if len(rows) != n_written:
-            _write(path, rows, n_written)
-
-
-def _write(path: Path, rows: list[tuple[str, str, float, str]], n_kept: int) -> None:
-    try:
-        with atomic_writer(path, newline="") as handle:
-            writer = csv.writer(handle, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows((*pair, f"{score:.6f}", split) for *pair, score, split in rows)
-    except OSError as error:
-        raise OSError(
-            f"{error}. Its {max(n_kept, 0)} pairs are kept; make room and harvest again with the "
-            "same arguments to continue"
-        ) from error
-
-
-def _rows_of(path: Path) -> list[tuple[str, str, float, str]]:
-    """Return the rows of the file of a harvest."""
-    try:
-        with open(path, encoding="utf-8", newline="") as handle:
-            reader = csv.reader(handle, strict=True)
-            if next(reader, None) != COLUMNS:
-                raise ValueError(f"its first line is not {','.join(COLUMNS)}")
-            rows = [(one, other, float(score), split) for one, other, score, split in reader]
-        if not all(np.isfinite(score) and split in SPLITS for *_, score, split in rows):
-            raise ValueError("a score is not finite, or a split has another name")
-    except (ValueError, csv.Error) as error:
-        raise ValueError(
-            f"{path} is not a file of harvested pairs, or is damaged: {error}; give another path, "
-            "or harvest again"
-        ) from error
-    return rows
-
-
-def read_harvest(path: str | os.PathLike[str]) -> HarvestedPairs:
-    r"""Read the scored pairs of a finished or unfinished `harvest`.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The CSV file.
-
-    Returns
-    -------
-    harvested : HarvestedPairs
-        ``pairs``, ``scores`` and ``splits``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If the file is not from `harvest`, or is damaged.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> from estimators.contexts import read_harvest
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "pairs.csv"
-    ...     _ = path.write_text("text1,text2,score,split\nHi,Hello,0.7,train\n")
-    ...     harvested = read_harvest(path)
-    >>> harvested.pairs.tolist(), harvested.scores, harvested.splits
-    ([['Hi', 'Hello']], array([0.7]), array(['train'], dtype=object))
-    """
-    place = Path(path).expanduser()
-    if not place.is_file():
-        raise FileNotFoundError(f"path: there is no file {os.fspath(path)!r}; harvest writes one")
-    table = np.array(_rows_of(place), dtype=object).reshape(-1, len(COLUMNS))
+    table = np.array(rows, dtype=object).reshape(-1, 4)
     return HarvestedPairs(table[:, :2], table[:, 2].astype(np.float64), table[:, 3])
 
 
-def _check_model(model: Any, rows: list[tuple[str, str, float, str]]) -> None:
-    """Raise an error if another model scored the first rows of the file."""
-    if not rows:
-        return
-    again = np.asarray(model.similarity(np.array([row[:2] for row in rows], dtype=object)))
-    if not np.allclose(again, [row[2] for row in rows], atol=_TOLERANCE, rtol=0):
-        raise ValueError(
-            f"path holds scores of another model: its first pair has {rows[0][2]:.4f}, and "
-            f"{again[0]:.4f} by this one; give that model, or another path"
-        )
+def _similarities(model: Any, pairs: NDArray[np.object_]) -> NDArray[np.float64]:
+    scores = np.asarray(model.similarity(pairs), dtype=np.float64)
+    if not np.isfinite(scores).all():
+        raise ValueError("model gave a similarity that is not finite")
+    return scores
 
 
-def _usable(sentences: Any, exclude: Collection[str]) -> list[str]:
-    """Return the different sentences that have words and are not excluded, in order."""
-    if isinstance(exclude, str) or not isinstance(exclude, Collection):
-        raise TypeError(
-            f"exclude is {type(exclude).__name__}; give a set of hashes, as read_excluded does"
-        )
-    hashes = frozenset(exclude)
+def _usable(sentences: Any) -> list[str]:
+    """Return the different sentences that have words, in order."""
     given = check_texts(sentences, "sentences", encodable=True)
     different: dict[str, str] = {}
     for text in given:
-        if has_words(text) and not (hashes and text_hash(text) in hashes):
+        if has_words(text):
             different.setdefault(normalize_text(text), text)
     if len(different) < _LEAST:
         raise ValueError(
-            f"only {len(different)} of {len(given)} sentences are usable (different, with words, "
-            f"not excluded); give at least {_LEAST}, and some thousand to learn from"
+            f"only {len(different)} of {len(given)} sentences are usable (different, with words); "
+            f"give at least {_LEAST}, and some thousand to learn from"
         )
     return list(different.values())
 

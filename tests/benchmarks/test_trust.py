@@ -34,7 +34,7 @@ def test_without_a_fuzzer_its_part_is_left_out(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("job", ["save_model", "harvest"])
+@pytest.mark.parametrize("job", ["save_model", "film submit"])
 def test_a_killed_job_leaves_nothing_wrong(tmp_path, job):
     options = ["--parts", "faults", "--quick", "--only", job, "--out", str(tmp_path)]
     assert main(options) == 0

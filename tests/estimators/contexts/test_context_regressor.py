@@ -14,7 +14,6 @@ from estimators.contexts import (
     ContextRegressor,
     corpus_sentences,
     harvest,
-    read_harvest,
 )
 from estimators.contexts import context_regressor as streaming
 from film.contexts import make_corpus
@@ -263,9 +262,8 @@ def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
     assert len(centred.reference_) == 8 and set(centred.reference_) <= set(sentences_of(model))
     assert np.isfinite(centred.similarity(pairs)).all()
     sentences = [text for each in documents for text in each.split(". ")]
-    path = tmp_path / "pairs.csv"
-    assert harvest(by_folder, sentences, path, n_pairs=40, random_state=0).n_pairs == 40
-    harvested = read_harvest(path)
+    harvested = harvest(by_folder, sentences, n_pairs=40, memory=tmp_path / "kept", random_state=0)
+    assert len(harvested.pairs) == 40
     again = by_folder.similarity(harvested.pairs)
     np.testing.assert_allclose(harvested.scores, again, atol=1e-4)
 
