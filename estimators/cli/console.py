@@ -24,7 +24,6 @@ _ARGUMENTS = {
     "memory": "--cache",
     "format": "--format",
     "folder": "--model",
-    "n_contexts": "--contexts",
     "model": "--start",
     "encoder": "--start",
 }

@@ -10,25 +10,19 @@ from estimators.cli.tables import Table
 from estimators.inputs import CELL_END
 
 
-def model_of(given: Any) -> tuple[bool, Any]:
-    """Return whether ``--model`` is a folder, and otherwise its classifier, if there is a model.
+def model_of(given: Any) -> Any:
+    """Return the classifier of ``--model``, None without a model.
 
     Raises if an option needs a model that is not given, or does not suit the given one.
     """
     if given.model is None:
-        options.refuse(
-            contexts="needs the folder of a ContextModel; give --model too",
-            device="applies to the encoder of a model; give --model too",
-        )
-        return False, None
+        options.refuse(device="applies to the encoder of a model; give --model too")
+        return None
     options.refuse(
         encoder="adds to the general score; leave out --model",
         compare="needs the general score; leave it out with --model, which has its own columns",
     )
-    if models.is_folder(given.model):
-        return True, None
-    options.refuse(contexts="needs the folder of a ContextModel as --model")
-    return False, models.load_classifier(given.model, given.device)
+    return models.load_classifier(given.model, given.device)
 
 
 def pairs_to_score(table: Table, given: Any, classifier: Any) -> tuple[Any, dict[str, str] | None]:

@@ -197,8 +197,7 @@ def model(help: str = "A model file, as film train writes it.", required: bool =
 
 
 any_model = model(
-    "A model file of film train, or the folder of a model of similarity. Default: the general "
-    "score, which needs no labels.",
+    "A model file, as film train writes it. Default: the general score, which needs no labels.",
     required=False,
 )
 
@@ -212,12 +211,6 @@ compared_by = encoder(
     "Also compare meaning: auto (the packaged model, if it is installed and needs at most two "
     "minutes), none, or the name or folder of a model.",
     NO_ENCODER,
-)
-contexts = click.option(
-    "--contexts",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Contexts per sentence, for a ContextModel. Default: as in training.",
 )
 
 

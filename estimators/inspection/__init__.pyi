@@ -10,7 +10,6 @@ from .explanation import token_side as token_side
 from .left_out_words import WordEffect as WordEffect
 from .left_out_words import word_effects as word_effects
 from .members import explain_tokens as explain_tokens
-from .pages.contexts import contexts_page as contexts_page
 from .pages.evaluation import evaluation_page as evaluation_page
 from .pages.page import duplicates_page as duplicates_page
 from .pages.page import explanations_page as explanations_page

@@ -8,14 +8,11 @@ from typing import Any
 import click
 import numpy as np
 
-from estimators.cli import models, options, reading, writing
+from estimators.cli import options, reading, writing
 from estimators.cli.console import progress
 from estimators.cli.general import finder_of_pairs, model_of, pairs_to_score
 from estimators.cli.tables import format_of
 from estimators.inspection import (
-    ContextExplanation,
-    ScoreExplanation,
-    contexts_page,
     explanations_page,
     scores_page,
     write_page,
@@ -31,7 +28,6 @@ PAGE_PAIRS = 1000
     'film explain --text-pair "a phone of 128 GB" "a phone of 256 GB"',
     'film explain --text-pair "How old is it?" "What is its age?" -m duplicates.film',
     "film explain pairs.csv --model duplicates.film --html reasons.html",
-    'film explain -p "He sang." "A song was sung." --model contexts --contexts 100',
 )
 @click.argument("pairs", type=options.FILE, metavar="PAIRS", required=False)
 @click.option("-p", "--text-pair", nargs=2, metavar="A B", help="One pair, instead of a table.")
@@ -40,7 +36,6 @@ PAGE_PAIRS = 1000
 @options.compare_pairs
 @options.any_model
 @options.compared_by
-@options.contexts
 @writing.out_option
 @options.form(
     "text",
@@ -63,10 +58,6 @@ def explain(given: Any) -> None:
     ends at this pair. Each step sets one group of inputs to the values of this pair, the strongest
     group first. For long texts, only the word pairs that contribute most are shown, with their
     share of the sum.
-
-    With the folder of a ContextModel, an explanation shows the contexts that contribute most: the
-    sentences around a gap, the scores of both texts in that gap, and the terms of each score. With
-    a surrogate, it shows tokens.
     """
     if (given.pairs is None) == (given.text_pair is None):
         raise click.UsageError("give a table PAIRS, or --text-pair with two texts")
@@ -78,7 +69,7 @@ def explain(given: Any) -> None:
         )
     form = _checked_form(given.form, given.out)
     writing.check_places({"--out": given.out, "--html": given.html}, [given.pairs, given.model])
-    folder, classifier = model_of(given)
+    classifier = model_of(given)
     kinds: Any = None
     if given.pairs is not None:
         table = reading.open_table(given.pairs, given.encoding)
@@ -93,14 +84,10 @@ def explain(given: Any) -> None:
     if given.model is None:
         finder = finder_of_pairs(texts, given.encoder, kinds)
         verdicts = finder.explain(texts.tolist())
-    elif folder:
-        regressor = models.load_regressor(given.model, texts, given.contexts, given.device)
-        verdicts = regressor.explain(texts)
     else:
         verdicts = _verdicts(classifier, texts)
     if given.html is not None:
-        pages = {ContextExplanation: contexts_page, ScoreExplanation: scores_page}
-        page = pages.get(type(verdicts[0]), explanations_page)
+        page = scores_page if given.model is None else explanations_page
         write_page(page(verdicts[:PAGE_PAIRS]), given.html)
         kept = f"the first {PAGE_PAIRS:,} of " if n_pairs > PAGE_PAIRS else ""
         several = "" if n_pairs == 1 else "s"

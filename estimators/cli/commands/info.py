@@ -26,8 +26,7 @@ def info(given: Any) -> None:
     writing.check_places({"--out": given.out}, [path])
     from estimators.persistence import read_metadata
 
-    is_folder = models.is_folder(path)
-    model = models.load_folder(path) if is_folder else models.load_model(path)
+    model = models.load_model(path)
     saved = read_metadata(path)
     facts = {
         "file": path,
@@ -38,31 +37,8 @@ def info(given: Any) -> None:
         "saved by": {**saved["versions"]},
         "this version": __version__,
     }
-    facts |= _of_folder(model) if is_folder else _of_file(model, saved["metadata"])
+    facts |= _of_file(model, saved["metadata"])
     writing.write_report(given.out, given.form, facts, _as_text(facts))
-
-
-def _of_folder(model: Any) -> dict[str, Any]:
-    """Collect the facts about a model of similarities."""
-    _, way = models.FOLDERS[type(model).__name__]
-    facts: dict[str, Any] = {"judges pairs": way}
-    corpus = getattr(model, "corpus_", None)
-    if corpus is not None:
-        facts |= {
-            "documents": corpus.n_documents,
-            "sentences": corpus.n_sentences,
-            "contexts per sentence": model.n_contexts,
-            "weights of the terms": list(model.weights),
-            "training finished": bool(model.is_complete_),
-            "held-out loss of the discriminator": model.scores_[-1][1] if model.scores_ else None,
-            "perplexity": dict(model.perplexities_) or None,
-        }
-    else:
-        facts |= {"objective": model.objective, "steps of training": len(model.loss_curve_)}
-        if model.scores_:
-            best = max(score for _, score in model.scores_)
-            facts["best score in training"] = float(best)
-    return facts
 
 
 def _of_file(model: Any, metadata: dict[str, Any]) -> dict[str, Any]:

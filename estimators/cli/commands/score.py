@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from estimators.cli import models, options, reading, writing
+from estimators.cli import options, reading, writing
 from estimators.cli.console import Failure, progress
 from estimators.cli.general import finder_of_pairs, model_of, pairs_to_score
 
@@ -14,7 +14,6 @@ from estimators.cli.general import finder_of_pairs, model_of, pairs_to_score
 @options.command(
     "film score pairs.csv --model duplicates.film --out scored.csv",
     "film score pairs.jsonl -1 left -2 right -m duplicates.film | head",
-    "film score pairs.csv --model surrogate --out similar.csv",
     "film score pairs.csv --out compared.csv",
 )
 @click.argument("pairs", type=options.FILE, metavar="PAIRS")
@@ -23,16 +22,13 @@ from estimators.cli.general import finder_of_pairs, model_of, pairs_to_score
 @options.compare_pairs
 @options.any_model
 @options.compared_by
-@options.contexts
 @writing.out_option
 @writing.format_option
 @click.option(
     "--threshold",
-    type=options.FiniteRange(-1, 1),
-    help=(
-        "A pair is a duplicate if its score is above this. Default: 0.5 for probabilities and "
-        "general scores; none for similarities."
-    ),
+    type=options.SHARE,
+    default=0.5,
+    help="A pair is a duplicate if its score is above this.",
 )
 @click.option(
     "--as",
@@ -49,15 +45,10 @@ def score(given: Any) -> None:
     or 1) and kind (how the texts differ). A model file adds the columns probability (that the pair
     is a duplicate), duplicate (the decision, 0 or 1) and familiarity (how much the texts resemble
     the training texts, from 0 to 1; at 0 the general score decides). If over half of the pairs are
-    unlike the training texts, the first column is called score, because it is not calibrated. The
-    folder of a ContextModel, a surrogate or another regressor adds the column similarity, and a
-    decision if you give --threshold.
+    unlike the training texts, the first column is called score, because it is not calibrated.
     """
     writing.check_places({"--out": given.out}, [given.pairs, given.model])
-    folder, classifier = model_of(given)
-    threshold = given.threshold
-    if not folder and threshold is not None and threshold < 0:
-        raise click.UsageError(f"--threshold {threshold:g}: probabilities are from 0 to 1")
+    classifier = model_of(given)
     from estimators.pairs import (
         FEWEST_PAIRS,
         are_unfamiliar,
@@ -71,35 +62,23 @@ def score(given: Any) -> None:
     calibrated = familiar is not None and not are_unfamiliar(familiar)
     if familiar is not None and len(texts) < FEWEST_PAIRS:
         warn_of_unfamiliar(familiar, "pairs")
-    name = given.name or ("similarity" if folder else "probability" if calibrated else "score")
-    if not folder and threshold is None:
-        threshold = 0.5
-    added = [name]
-    if threshold is not None:
-        added.append("duplicate" if given.name is None else f"{name}_duplicate")
-    if not folder:
-        last_name = "familiarity" if given.model else "kind"
-        added.append(last_name if name in ("score", "probability") else f"{name}_{last_name}")
+    name = given.name or ("probability" if calibrated else "score")
+    added = [name, "duplicate" if given.name is None else f"{name}_duplicate"]
+    last_name = "familiarity" if given.model else "kind"
+    added.append(last_name if name in ("score", "probability") else f"{name}_{last_name}")
     taken = [column for column in added if column in table.columns]
     if taken:
         raise Failure(
             f"{table.source} already has a column {taken[0]!r}; rename the new one with --as NAME"
         )
-    last: list[Any] | None = None
+    last: list[Any]
     if given.model is None:
         finder = finder_of_pairs(texts, given.encoder, kinds)
         scores, last = (each.tolist() for each in finder.score_pairs(texts.tolist()))
-    elif folder:
-        regressor = models.load_regressor(given.model, texts, given.contexts, given.device)
-        scores = regressor.similarity(texts).tolist()
     else:
         with progress(len(texts), "score") as advance:
             scores = duplicate_probabilities(classifier, texts, advance=advance).tolist()
-        last = None if familiar is None else familiar.round(4).tolist()
-    columns = [scores]
-    if threshold is not None:
-        columns.append([int(p > threshold) for p in scores])
-    if last is not None:
-        columns.append(last)
+        last = familiar.round(4).tolist()
+    columns = scores, [int(p > given.threshold) for p in scores], last
     rows = ([*row, *cells] for row, *cells in zip(table.rows, *columns, strict=True))
     writing.write_result(given.out, given.form, [*table.columns, *added], rows, like=table)

@@ -1,8 +1,7 @@
-"""Explanations by contexts as HTML: a fragment for notebooks, and a page of several pairs."""
+"""Explanations by contexts as HTML: a fragment for notebooks, or a page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from estimators.inspection.pages.base import escaped, template, whole_page
@@ -23,55 +22,6 @@ def contexts_html(explanation: Any, standalone: bool) -> str:
     if standalone:
         return whole_page(explanation.title or "Explanation", body)
     return f'<div class="film explanation"><style>{template("words.css")}</style>{body}</div>'
-
-
-def contexts_page(explanations: Sequence[Any], *, title: str = "Explanations by contexts") -> str:
-    """Return a page that shows which contexts make the texts of each pair similar.
-
-    Parameters
-    ----------
-    explanations : sequence of ContextExplanation
-        One per pair.
-    title : str, default="Explanations by contexts"
-        Title and heading of the page.
-
-    Returns
-    -------
-    html : str
-        For `write_page`. It has no scripts, and all texts are escaped.
-
-    See Also
-    --------
-    explanations_page : Page of explanations by words.
-
-    Examples
-    --------
-    >>> from estimators.inspection import ContextExplanation, contexts_page
-    >>> explanation = ContextExplanation(
-    ...     text1="He sang.",
-    ...     text2="He <i>slept</i>.",
-    ...     contexts=[("He took the guitar.", "All clapped.")],
-    ...     rows=[7],
-    ...     chosen1=[True],
-    ...     chosen2=[False],
-    ...     terms1=[[-0.1, -2.0, -3.0, -2.0]],
-    ...     terms2=[[-0.9, -3.0, -3.5, -3.0]],
-    ...     weights=[1, 1, 1, 1],
-    ...     contributions=[1.0],
-    ...     similarity=1.0,
-    ... )
-    >>> "He &lt;i&gt;slept" in contexts_page([explanation])
-    True
-    """
-    entries = [
-        f'<article class="pair" aria-label="Pair {number}"><p class="facts"><span class="id">Pair '
-        f"{number:,}</span></p>{_pair(each, with_title=True)}</article>"
-        for number, each in enumerate(explanations, start=1)
-    ]
-    n = len(entries)
-    pairs = "pair" if n == 1 else "pairs"
-    counted = f'<p class="counts"><span><strong>{n:,}</strong> {pairs}</span></p>'
-    return whole_page(title, f'{counted}{_quiet(_HINT)}<div class="list">{"".join(entries)}</div>')
 
 
 def _pair(explanation: Any, with_title: bool) -> str:

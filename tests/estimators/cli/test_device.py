@@ -5,7 +5,6 @@ import pytest
 from estimators import (
     DuplicateClassifier,
     SentenceEncoder,
-    SurrogateRegressor,
     load_model,
     save_model,
 )
@@ -84,17 +83,3 @@ def test_a_saved_stack_computes_there(stack, devices, tmp_path):
     for command, table in (("duplicates", "texts"), ("score", "pairs"), ("explain", "pairs")):
         told = refused(command, stack / f"{table}.csv", "--device", "cpu")
         assert "--device applies to the encoder of a model; give --model too" in told
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_surrogate_is_asked_there(stack, tiny_model, devices, tmp_path):
-    surrogate, device = ["-m", tmp_path / "surrogate"], ["--device", "cpu:0"]
-    model = SurrogateRegressor(tiny_model, epochs=0, device="cpu", max_length=32)
-    model.fit(PAIRS, SCORES).save(tmp_path / "surrogate")
-    for command in (
-        ["score", stack / "pairs.csv", *surrogate],
-        ["explain", stack / "pairs.csv", *surrogate],
-    ):
-        devices.clear()
-        ran = run(*command, *device)
-        assert (ran.code, devices) == (0, {"cpu:0"}), (command, ran.err)

@@ -88,4 +88,3 @@ def test_without_a_model_general_scores_are_explained(tmp_path):
     assert "&lt;b&gt;chess&lt;/b&gt;" in html and "<b>chess" not in html
     shown = run("explain", "-p", *rows[1]).out
     assert "differs in number: 128 / 256" in shown and "without it" in shown
-    assert "--model" in refused("explain", path, "--contexts", "3")

@@ -190,4 +190,3 @@ def test_without_a_model_pairs_are_scored_by_the_general_score(tmp_path):
     scores, _ = DuplicateFinder().fit(texts, ids=texts).score_pairs(pairs)
     np.testing.assert_allclose([float(row["score"]) for row in ran.rows], scores)
     assert scores[2] == 1 and scores[3] == 0 and scores[0] < scores[1]
-    assert "give --model too" in refused("score", table, "--contexts", 5)

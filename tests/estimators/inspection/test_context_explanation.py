@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from estimators.inspection import ContextExplanation, contexts_page, write_page
+from estimators.inspection import ContextExplanation
 
 HOSTILE = '<script>alert("x")</script> & </table> \x1b[2J'
 
@@ -105,25 +105,18 @@ def test_pairs_without_contexts(text2, similarity, said):
     assert again.to_dict() == nothing.to_dict()
 
 
-def test_texts_and_contexts_are_escaped(tmp_path):
+def test_texts_and_contexts_are_escaped():
     explanation = make(
         12, text1=HOSTILE, text2=HOSTILE, title=HOSTILE, contexts=[(HOSTILE, HOSTILE)] * 12
     )
-    for html in (
-        explanation.to_html(),
-        explanation.to_html(standalone=True),
-        contexts_page([explanation], title=HOSTILE),
-    ):
+    page = explanation.to_html(standalone=True)
+    for html in (explanation.to_html(), page):
         assert "<script" not in html and "&lt;script&gt;" in html and "://" not in html
         assert html.count("<table") == html.count("</table>") == 2
         assert "2 more contexts" in html
     assert "\x1b" not in str(explanation) and "\x1b" not in repr(explanation)
     assert explanation._repr_html_() == explanation.to_html()
-    write_page(contexts_page([explanation, make()]), tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert (
-        "default-src 'none'" in page and "script-src" not in page and "<strong>2</strong>" in page
-    )
+    assert "default-src 'none'" in page and "script-src" not in page
 
 
 def test_a_line_of_the_terminal_holds_the_numbers():
