@@ -36,6 +36,7 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.data.excluded import read_excluded, text_hash
 from benchmarks.data.intents import make_intent_pairs, read_banking77, read_clinc150
 from benchmarks.data.pairs import ScoredPairs, drop_excluded
 from benchmarks.data.sts import read_sick, read_sts_benchmark
@@ -46,7 +47,7 @@ from benchmarks.support.run import Results, parser_of, reading
 from estimators import AnyEncoder, SentenceEncoder
 from estimators.corpus import CorpusIndex, GeneralScores, distinct_pairs
 from film.compare import record_share
-from film.datasets import make_question_pairs, read_excluded
+from film.datasets import make_question_pairs
 from film.judge import (
     GENERAL_FEATURES,
     MEANING_FEATURES,
@@ -59,7 +60,6 @@ from film.judge import (
     meaning_features,
     one_to_one,
 )
-from film.text import text_hash
 
 WEIGHTS = Path(__file__).parent.parent / "film" / "judge" / "general.json"
 INTERCEPT, INTERCEPT_WITH_ENCODER = -2.2, -5.3

@@ -28,6 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.accurate import chosen
+from benchmarks.data.excluded import read_excluded
 from benchmarks.data.intents import make_intent_pairs, read_banking77, read_clinc150
 from benchmarks.quora import pair_cosines
 from benchmarks.support.folders import data_folder
@@ -40,7 +41,7 @@ from estimators import (
     SentenceEncoder,
     fast_duplicates,
 )
-from film.datasets import QuestionPairs, read_excluded
+from film.datasets import QuestionPairs
 
 BASELINE = "TF-IDF cosine, words"
 STACK = "fast_duplicates fitted on Quora"

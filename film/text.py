@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 import unicodedata
 
@@ -11,14 +10,12 @@ __all__ = [
     "copy_key",
     "normalize_text",
     "printable_text",
-    "text_hash",
     "token_text",
     "words_and_symbols",
 ]
 
 _JOINERS = "\u200c\u200d"
 
-_NOT_ASCII_WORD = re.compile(r"[^a-z0-9]+")
 _UNICODE_WORD = re.compile(r"[^\W_]+")
 _HYPHEN_AS_SIGN = re.compile(r"(?<![^\W_])-(?=\d)")
 _NEITHER_WORD_NOR_SPACE = re.compile(r"[^\w\s]|_")
@@ -216,38 +213,6 @@ def words_and_symbols(text: str) -> str:
         # The same words, several times faster.
         return " ".join(signed.translate(_SPACED).split())
     return " ".join(_NEITHER_WORD_NOR_SPACE.sub(_spaced_symbol, signed).split())
-
-
-def text_hash(text: str) -> str:
-    """Name a sentence by 16 hexadecimal digits, as the lists of excluded sentences do.
-
-    The first 16 digits of the SHA-1 of the text in lower case, every run of characters
-    outside a-z0-9 replaced by one space, stripped.
-
-    Parameters
-    ----------
-    text : str
-        Any text. All texts without an ASCII letter or digit share one hash.
-
-    Returns
-    -------
-    digits : str
-        16 lower-case hexadecimal digits.
-
-    Raises
-    ------
-    TypeError
-        When `text` is not a string.
-
-    Examples
-    --------
-    >>> text_hash("A man is playing a guitar.")
-    'aed7b9613b8c8ba9'
-    >>> text_hash("a man is -- playing a guitar") == text_hash("A man is playing a guitar.")
-    True
-    """
-    ascii_words = _NOT_ASCII_WORD.sub(" ", _checked(text).lower()).strip()
-    return hashlib.sha1(ascii_words.encode("ascii"), usedforsecurity=False).hexdigest()[:16]
 
 
 def _token_pattern(marks: str, symbols: str) -> re.Pattern[str]:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from benchmarks.data.excluded import text_hash
 from film.datasets import QuestionPairs
-from film.text import normalize_text, text_hash
+from film.text import normalize_text
 
 
 class IntentTexts(NamedTuple):

@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.data.excluded import read_excluded, text_hash
 from benchmarks.faulty.damage import damaged
 from estimators import LexicalFeatures, load_model, read_metadata, save_model
 from estimators.cli import read_table
 from film.contexts import read_documents
-from film.datasets import read_excluded
-from film.text import text_hash
 
 CLEAR = (ValueError, TypeError, OSError, ImportError)
 """What a reader may raise; of these, a message that names the file or what is wrong in it."""

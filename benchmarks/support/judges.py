@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from benchmarks.data.alignments import score_alignments
+from benchmarks.data.excluded import read_excluded
 from benchmarks.data.ists import read_ists
 from benchmarks.data.sts import read_sts_sets
 from benchmarks.ists import alignments
@@ -15,7 +16,6 @@ from benchmarks.sts import correlations, keep_pairs
 from benchmarks.support.quora_data import read_folder
 from benchmarks.support.run import Results
 from estimators import RCMDRegressor
-from film.datasets import read_excluded
 
 SOURCES = ("images", "headlines")
 DEV = "Quora dev"

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.data.excluded import read_excluded
 from benchmarks.data.pairs import drop_excluded
 from benchmarks.data.quora import read_quora
 from estimators import disjoint_pairs_split, question_groups
-from film.datasets import QuestionPairs, make_question_pairs, read_excluded
+from film.datasets import QuestionPairs, make_question_pairs
 
 NEW_PAIRS = 10_000
 """New pairs on which predictions are timed."""

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.data.excluded import text_hash
 from benchmarks.data.pairs import ScoredPairs, drop_excluded
 from benchmarks.data.sts import read_sick, read_sts_benchmark
 from benchmarks.support.quora_data import Splits
 from estimators import SentenceEncoder, question_groups
-from film.text import normalize_text, text_hash
+from film.text import normalize_text
 
 NEAR = (5, 50)
 """Ranks between which a hard negative is drawn: closer ones are often unlabelled duplicates."""

@@ -5,5 +5,4 @@ from .generator.records import make_records as make_records
 from .locks import lock_beside as lock_beside
 from .locks import unlock as unlock
 from .pairs import QuestionPairs as QuestionPairs
-from .pairs import read_excluded as read_excluded
 from .writing import atomic_writer as atomic_writer

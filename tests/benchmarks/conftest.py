@@ -7,8 +7,8 @@ import json
 import pytest
 
 from benchmarks.data.alignments import AlignedPair, Alignment
+from benchmarks.data.excluded import text_hash
 from film.datasets import make_documents
-from film.text import text_hash
 from tests.benchmarks.wa_files import write_wa
 from tests.estimators import tiny_model as tiny
 

@@ -9,13 +9,12 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from benchmarks.data.alignments import Alignment
+from benchmarks.data.excluded import read_excluded, text_hash
 from benchmarks.data.intents import IntentTexts, make_intent_pairs, read_banking77, read_clinc150
 from benchmarks.data.ists import read_ists
 from benchmarks.data.pairs import drop_excluded
 from benchmarks.data.quora import read_quora
 from benchmarks.data.sts import read_sick, read_sts_benchmark, read_sts_sets, read_sts_year
-from film.datasets import read_excluded
-from film.text import text_hash
 
 DATA = Path(os.environ.get("FILM_DATA", ""))
 needs_data = pytest.mark.skipif(not os.environ.get("FILM_DATA"), reason="FILM_DATA names no folder")

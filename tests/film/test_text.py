@@ -1,6 +1,5 @@
 """Laws of text normalisation."""
 
-import hashlib
 import re
 import sys
 import unicodedata
@@ -8,7 +7,7 @@ import unicodedata
 import numpy as np
 import pytest
 
-from film.text import copy_key, normalize_text, text_hash, token_text
+from film.text import copy_key, normalize_text, token_text
 
 
 def ascii_rule(text):
@@ -59,18 +58,11 @@ def test_normalisation_twice_is_normalisation_once_for_every_character():
             raise AssertionError(hex(code))
 
 
-def test_hash_is_of_the_ascii_rule():
-    expected = hashlib.sha1(b"what s the best way to learn c").hexdigest()[:16]
-    assert text_hash("  What's the BEST way_to learn C++?") == expected
-    assert re.fullmatch("[0-9a-f]{16}", text_hash("什么 \ud800"))
-    assert text_hash("naïve") == text_hash("na ve") != text_hash("naive")
-
-
 def test_long_text_is_whole():
     assert len(normalize_text("word, " * 20_000).split()) == 20_000
 
 
-@pytest.mark.parametrize("function", [copy_key, normalize_text, text_hash, token_text])
+@pytest.mark.parametrize("function", [copy_key, normalize_text, token_text])
 @pytest.mark.parametrize("value", [None, float("nan"), b"bytes", 3, ["a"]])
 def test_what_is_no_text_is_refused(function, value):
     with pytest.raises(TypeError, match="text must be a str, got"):
