@@ -71,8 +71,7 @@ def score(given: Any) -> None:
         raise Failure(
             f"{table.source} already has a column {taken[0]!r}; rename the new one with --as NAME"
         )
-    last: list[Any]
-    if given.model is None:
+    if familiar is None:
         finder = finder_of_pairs(texts, given.encoder, kinds)
         scores, last = (each.tolist() for each in finder.score_pairs(texts.tolist()))
     else:
