@@ -27,12 +27,6 @@ def test_texts_differ_and_are_as_many_as_asked_for(books, corpus):
     assert len(set(map(normalize_text, large.texts))) == len(large.texts) == 2000
 
 
-def test_the_same_seed_makes_the_same_and_another_another(books, corpus):
-    same, other = bench_corpus(400, books=books), bench_corpus(400, books=books, seed=1)
-    assert same.texts == corpus.texts and other.texts != corpus.texts
-    np.testing.assert_array_equal(same.meanings, corpus.meanings)
-
-
 def test_copies_share_words_with_what_they_are_copies_of(corpus):
     words = [set(normalize_text(text).split()) for text in corpus.texts]
     copies = np.flatnonzero(corpus.meanings != np.arange(400))
@@ -42,14 +36,6 @@ def test_copies_share_words_with_what_they_are_copies_of(corpus):
         for row, origin in zip(copies, corpus.meanings[copies], strict=True)
     ]
     assert np.mean(shares) > 0.4
-
-
-def test_books_come_from_the_public_sets_else_from_a_grammar(books, monkeypatch):
-    monkeypatch.setenv("FILM_DATA", str(books.parent))
-    assert bench_corpus(60).texts == bench_corpus(60, books=books).texts
-    monkeypatch.delenv("FILM_DATA")
-    made = bench_corpus(60)
-    assert len(made.texts) == 60 and made.texts != bench_corpus(60, books=books).texts
 
 
 def test_too_few_texts_or_no_books_are_refused(tmp_path):

@@ -78,8 +78,6 @@ def test_a_killed_submission_goes_on(shelf, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ("1,a,b\n1,c,d\n", "lines 2, 3"),
-        ("1,a,b\n ,c,d\n", "line 3"),
         ("1,a,b\n2,c\n", "line 3 has 2 cells, and the header 3"),
         ('1,a,b\n2,c,"d\n', "from line 3 on has broken quoting"),
         ("", "no rows"),

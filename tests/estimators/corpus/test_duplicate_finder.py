@@ -418,18 +418,6 @@ def test_a_corpus_that_has_more_than_doubled_gets_a_space_of_its_own():
     assert small.find(threshold=0.3).pairs.tolist() == [[1, 2]]
 
 
-def test_adding_copies_only_changes_no_candidates():
-    texts = _corpus(40)
-    finder = DuplicateFinder(n_neighbors=2).fit(texts)
-    before = finder.find(threshold=0)
-    finder.add([texts[3].upper(), "  "], ids=["copy", "none"])
-    after = finder.find(threshold=0)
-    assert len(after) == len(before) + 1
-    assert finder.n_unique_ == len(_unique(texts))
-    assert finder.ids_.tolist()[-2:] == ["copy", "none"]
-    assert finder.n_empty_ == 1
-
-
 def test_a_failed_addition_leaves_the_finder_as_it_was():
     def strict(texts):
         if any("bad" in text for text in texts):
@@ -865,12 +853,6 @@ def test_long_texts_other_languages_and_emoji():
 def test_bad_texts_and_ids_are_named(texts, ids, error, message):
     with pytest.raises(error, match=re.escape(message)):
         DuplicateFinder().fit(texts, ids=ids)
-
-
-def test_an_id_that_is_there_already_is_named():
-    finder = DuplicateFinder().fit(["tea", "milk"], ids=["x", "y"])
-    with pytest.raises(ValueError, match=re.escape("ids[1] is 'y', the id of row 1 already")):
-        finder.add(["cup", "pen"], ids=["z", "y"])
 
 
 @pytest.mark.parametrize(

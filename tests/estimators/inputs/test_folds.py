@@ -8,9 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
-from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import (
     BaseCrossValidator,
     KFold,
@@ -113,19 +111,6 @@ def test_given_groups_replace_those_of_the_questions():
     groups = [0, 0, 1, 1, 2, 2]
     for train, test in DisjointPairsKFold(3, random_state=0).split(pairs, None, groups):
         assert not {groups[row] for row in train} & {groups[row] for row in test}
-
-
-def test_groups_reach_the_splitter_with_metadata_routing():
-    pairs, groups = [("a", "b")] * 6, [0, 0, 1, 1, 2, 2]
-    with config_context(enable_metadata_routing=True):
-        scores = cross_val_score(
-            DummyClassifier(),
-            pairs,
-            [0, 1] * 3,
-            cv=DisjointPairsKFold(3, random_state=0),
-            params={"groups": groups},
-        )
-    assert scores.shape == (3,)
 
 
 def test_splitter_face():

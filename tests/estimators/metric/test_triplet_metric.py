@@ -315,22 +315,6 @@ def test_an_interrupt_keeps_the_best_map_and_says_so(solver, monkeypatch):
     assert metric.score(X, labels) > 0.6
 
 
-@quiet
-@solvers
-def test_an_interrupt_before_the_first_map_is_passed_on(solver, monkeypatch):
-    X, labels = groups()
-    metric = small(solver).fit(X, labels)
-    before = metric.components_
-
-    def interrupted(*args, **settings):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(*WORK[solver], interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        metric.fit(X, labels)
-    assert metric.components_ is before
-
-
 TEXTS = ["red green", "green red", "red", "blue sky", "sky", "the blue sky", "a cat", "cat a cat"]
 
 

@@ -518,38 +518,6 @@ def test_a_cache_spares_fits_and_changes_nothing(tmp_path):
     assert np.array_equal(pickle.loads(pickle.dumps(again)).predict(NEW), again.predict(NEW))
 
 
-class Interrupted(WordSum):
-    """Stops the fit at its third text problem, as long as a file says so."""
-
-    def fit(self, texts, triplets):
-        super().fit(texts, triplets)
-        fuse = self.path + ".fuse"
-        with open(self.path, encoding="utf-8") as file:
-            n_fits = len(file.readlines())
-        try:
-            with open(fuse, encoding="utf-8") as file:
-                wanted = int(file.read())
-        except FileNotFoundError:
-            return self
-        if n_fits == wanted:
-            raise KeyboardInterrupt
-        return self
-
-
-def test_an_interrupted_fit_goes_on_from_the_last_finished_fold(tmp_path):
-    log, fuse = tmp_path / "log", tmp_path / "log.fuse"
-    fuse.write_text("3", encoding="utf-8")
-    model = cheap(Interrupted(str(log)), cv=4, memory=str(tmp_path / "cache"))
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(PAIRS, Y)
-    assert not hasattr(model, "members_")
-    fuse.unlink()
-    assert len(lines_of(log)) == 3
-    model.fit(PAIRS, Y)
-    assert len(lines_of(log)) == 3 + 3  # folds three and four, and all pairs
-    assert np.array_equal(model.out_of_fold_, cheap(WordSum(), cv=4).fit(PAIRS, Y).out_of_fold_)
-
-
 class Sparse(TransformerMixin, BaseEstimator):
     """Features that are refused."""
 

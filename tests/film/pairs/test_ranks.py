@@ -334,18 +334,6 @@ def test_log_loss_at_another_prior_is_that_of_weighted_rows():
     np.testing.assert_allclose(rates_over_k(effective, y, [1]).log_loss_at(prior), at_prior[:1])
 
 
-def test_rates_by_hand():
-    rates = rates_over_k([0, 2, 5, 9], [1, 1, 0, 0], [1, 3, 100])
-    np.testing.assert_allclose(rates.tpr, [0.5, 1, 1])
-    np.testing.assert_allclose(rates.fpr, [0, 0, 1])
-    np.testing.assert_allclose(rates.accuracy, [0.75, 1, 0.5])
-    np.testing.assert_allclose(rates.inside_rate, [2 / 3, 3 / 4, 3 / 6])
-    # Nothing lies outside k = 100: Laplace's rule says one half, not 0/0.
-    np.testing.assert_allclose(rates.outside_rate, [2 / 5, 1 / 4, 1 / 2])
-    np.testing.assert_allclose(rates.log_loss[1], -np.log(3 / 4))
-    assert np.isfinite(rates.log_loss).all()
-
-
 def test_no_ks_and_frozen():
     rates = rates_over_k([0, 2], [1, 0], [])
     assert rates.tpr.shape == rates.log_loss_at(0.5).shape == (0,)
