@@ -1,5 +1,6 @@
 """A random BERT of 32 dimensions with its tokenizer, for tests without a download."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +46,19 @@ def make_tiny_model(folder: Path, *, seed: int = 0, **settings: Any) -> Path:
     return folder
 
 
-def plain_tokens(folder: Path, texts: Any) -> Any:
-    """Token names, vectors and marks of special tokens of each text, alone, by transformers."""
-    import torch
+@cache
+def plain_model(folder: Path) -> Any:
     import transformers
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    model = transformers.AutoModel.from_pretrained(folder).eval()
+    return tokenizer, transformers.AutoModel.from_pretrained(folder).eval()
+
+
+def plain_tokens(folder: Path, texts: Any) -> Any:
+    """Token names, vectors and marks of special tokens of each text, alone, by transformers."""
+    import torch
+
+    tokenizer, model = plain_model(folder)
     for text in texts:
         batch = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
         special = batch.pop("special_tokens_mask")[0].numpy().astype(bool)

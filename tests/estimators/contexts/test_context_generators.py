@@ -18,7 +18,7 @@ pytest.importorskip("sentencex", reason="needs the extra contexts")
 
 DOCUMENTS = tiny_documents()
 TEXTS = ["The cat sees the tree.", "A king follows the ship 5.", ""]
-SMALL = {"generator": (16, 2, 1, 2, 32), "generator_epochs": 60, "n_contexts": 6}
+SMALL = {"generator": (16, 2, 1, 2, 32), "generator_epochs": 35, "n_contexts": 6}
 SMALL |= {"device": "cpu", "random_state": 0}
 
 
