@@ -243,7 +243,9 @@ def test_an_interruption_while_loading_is_no_traceback(shelf, module):
 
 
 def test_a_torn_file_of_the_cache_is_one_note(shelf, tmp_path):
-    command = ["train", shelf / "train.csv", "-m", tmp_path / "m.skops", "--rank", 20]
+    few = "".join((shelf / "train.csv").read_text("utf-8").splitlines(keepends=True)[:101])
+    (tmp_path / "few.csv").write_text(few, "utf-8")
+    command = ["train", tmp_path / "few.csv", "-m", tmp_path / "m.skops", "--rank", 20]
     command += ["--folds", 2, "--cache", tmp_path / "cache"]
     assert run(*command).code == 0
     torn = list((tmp_path / "cache").rglob("output.pkl"))

@@ -18,6 +18,13 @@ def pairs_and_labels(path):
     return np.array(pairs, dtype=object), np.array([int(y) for y in table.column("is_duplicate")])
 
 
+@pytest.fixture
+def few(shelf, tmp_path):
+    """The first 100 rows of train.csv."""
+    table = read_table(shelf / "train.csv")
+    return write_csv(tmp_path / "few.csv", table.columns, table.rows[:100])
+
+
 def figure(text, name):
     return float(re.search(rf"^{name} +([0-9.]+)", text, re.MULTILINE)[1])
 
@@ -57,9 +64,9 @@ def test_prior_and_corpus_reach_the_model(shelf, tmp_path):
     assert "warning" not in run("evaluate", shelf / "dev.csv", "-m", out).err
 
 
-def test_a_cache_is_used_and_not_told(shelf, tmp_path):
+def test_a_cache_is_used_and_not_told(few, tmp_path):
     out, cache = tmp_path / "m.skops", tmp_path / "cache"
-    arguments = ["train", shelf / "train.csv", "-m", out, "--cache", cache, *SMALL]
+    arguments = ["train", few, "-m", out, "--cache", cache, *SMALL]
     assert run(*arguments).code == 0
     folds = {path: path.stat().st_mtime_ns for path in cache.rglob("output.pkl")}
     assert len(folds) >= 4
@@ -135,12 +142,12 @@ def test_what_is_odd_in_a_learnable_table_is_told(shelf, tmp_path):
     assert "UserWarning" not in ran.err and ".py" not in ran.err
 
 
-def test_a_fit_is_not_lost_with_its_figures(shelf, tmp_path, monkeypatch):
+def test_a_fit_is_not_lost_with_its_figures(few, tmp_path, monkeypatch):
     def fails(self):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(DuplicateClassifier, "out_of_fold_probabilities", fails)
-    arguments = ["train", shelf / "train.csv", "-m", tmp_path / "model.skops", *SMALL]
+    arguments = ["train", few, "-m", tmp_path / "model.skops", *SMALL]
     ran = run(*arguments)
     assert ran.code == 130 and "the model is in" in ran.err
     saved = load_model(tmp_path / "model.skops")
