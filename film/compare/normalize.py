@@ -162,7 +162,9 @@ _MONTHS = {
 _OTHER_LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "æ": "ae", "œ": "oe", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
 )
-_APOSTROPHES = str.maketrans({mark: "" for mark in "'’‘ʼ`´"} | {mark: "-" for mark in "‐‑‒–—−"})
+_APOSTROPHES = str.maketrans(
+    {mark: "" for mark in "'’‘ʼ`´"} | {mark: "-" for mark in "‐‑‒–—−"} | {"№": "no.", "º": "°"}
+)
 
 _DOTTED = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.){2,}")
 _WITHOUT = re.compile(r"(?<![\w/])w/o(?![\w/])")
@@ -177,6 +179,19 @@ _MONTH_DAY = re.compile(rf"\b({_MONTH})\.? (\d{{1,4}})(?:st|nd|rd|th)?\b")
 _DOTTED_DATE = re.compile(r"(?<![\d.])([0-3]?\d)\.([01]?\d)\.(\d{4})(?![\d.]*\d)")
 _THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
 _DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d,])")
+_COUNTED = "|".join(
+    [unit for unit in _UNITS if len(unit) > 1]
+    + "percent days? weeks? months? years? stars? persons? people".split()
+)
+_NUMBER_SIGN = re.compile(
+    r"(?<![^\W_])(?:n[or]s?\.|n\.?°|nr(?= )) *(?=[a-z]{0,4}[-/ ]?\d)"
+    rf"|(?<![^\W_])no +(?=\d+(?:[-/.]\d+)*(?![^\W_])(?! *(?:{_COUNTED})\b)|\d\d+[a-f]\b"
+    r"|[a-z]{1,3}[-/]?\d{3})"
+)
+"""The abbreviation of "number" before a number or a code.
+
+Without a point, "no" may deny what follows: "no 4g", "no 30 day return".
+"""
 _TOKEN = re.compile(
     r"(?<![\w.-])-?\d+(?:\.\d+)*[^\W_]*|\d+(?:\.\d+)*[^\W_]*|@\d+:\d+|[^\W_]+(?:[+#]+(?![^\W_]))?"
     # Symbols such as emoji, but no punctuation.
@@ -238,7 +253,8 @@ def comparable_tokens(text: str) -> list[str]:
         Words in lower case, without accents and apostrophes. Tokens of other kinds start with a
         sign: ``#`` a number, ``@`` a time of day, ``%`` a unit or currency, ``!not`` a negation.
         Numbers are written in one way: thousands without commas, small number words, months in
-        dates and ordinals as digits. Characters of scripts without spaces are tokens.
+        dates and ordinals as digits. "No." before a number or a code is left out. Characters of
+        scripts without spaces are tokens.
 
     Notes
     -----
@@ -329,6 +345,8 @@ def _comparable(found: list[str], has_digits: bool) -> list[str]:
 
 
 def _plain_numbers(text: str) -> str:
+    if "n" in text:
+        text = _NUMBER_SIGN.sub("", text)
     if "," in text:
         text = _THOUSANDS.sub(lambda match: match[1] + match[2].replace(",", ""), text)
         text = _DECIMAL_COMMA.sub(r"\1.\2", text)

@@ -138,6 +138,50 @@ def test_tokens(text, expected):
     assert comparable_tokens(text) == expected
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No. 78-5204",
+        "no 78-5204",
+        "Nr. 78-5204",
+        "nr 78-5204",
+        "Nº 78-5204",
+        "n.º 78-5204",
+        "N° 78-5204",
+        "№ 78-5204",
+        "Nos. 78-5204",
+        "No.78-5204",
+        "#78-5204",
+    ],
+)
+def test_the_abbreviation_of_number_is_left_out(text):
+    assert comparable_tokens(f"docket {text}") == ["docket", "#78", "#5204"]
+
+
+@pytest.mark.parametrize("text", ["No 12 red", "No. AB-123", "no ab123", "No 12a", "no. 2.5"])
+def test_no_before_a_number_or_a_code_is_no_negation(text):
+    assert comparable_tokens(text) == comparable_tokens(text.split(" ", 1)[1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no wifi",
+        "no 4g",
+        "no mp3 player",
+        "no covid-19",
+        "no 30 day return",
+        "no 24 hour service",
+        "no 5% off",
+        "no 13th floor",
+        "no $5 fee",
+        "no\x1f12",
+    ],
+)
+def test_no_before_what_is_counted_or_named_denies_it(text):
+    assert comparable_tokens(text)[0] == "!not"
+
+
 def test_many_texts_have_the_tokens_of_each_alone(monkeypatch):
     texts = [text for pair in SAME + DIFFERENT for text in pair]
     letters = "aA bB'`.,-+#$%&/0129 \n\t\0\x1c_ é"
