@@ -194,7 +194,7 @@ def _fellegi_sunter(finder: Any, found: Any, sides: list[Rows], gold: Gold) -> d
         [of[row] for row in rows]
         for of, rows in zip((cells[0], cells[-1]), found.pairs.T, strict=True)
     )
-    levels = evidence.levels(space, first, second)
+    levels = evidence.levels(space, evidence.paired(first, second))
     chances = expit(em_column_weights(levels, found.scores).log_odds(levels))
     likely = np.flatnonzero(chances >= 0.5)
     pairs = found.pairs[likely]

@@ -6,6 +6,7 @@ import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from rapidfuzz import fuzz
@@ -27,6 +28,7 @@ from film.compare import (
     number_agreement,
     parsed,
     role_of_names,
+    same_values,
     with_usual_words,
 )
 from film.text import normalize_text
@@ -39,6 +41,22 @@ _SAME_VALUES = 0.5
 """Share of the different values of two columns that both have, as two places of a trip do."""
 _DAYS_OF_BIRTHS = 40 * 365
 """Days that dates of birth span at least, without the first and the last tenth of them."""
+
+
+class PairedCells(NamedTuple):
+    """The cells of pairs of records.
+
+    Attributes
+    ----------
+    first, second : sequence of str
+        The records of each pair.
+    columns : tuple of (list of str, ndarray of int, ndarray of int)
+        For each column its different cells, pairs of them, and which of these each pair has.
+    """
+
+    first: Sequence[str]
+    second: Sequence[str]
+    columns: tuple[tuple[list[str], np.ndarray, np.ndarray], ...]
 
 
 @savable
@@ -151,40 +169,62 @@ class ColumnEvidence:
         vars(self).setdefault("_are_births", [False] * len(self.kinds))
         vars(self).setdefault("has_many_texts", [False] * len(self.kinds))
 
-    def without_points(self, records: Sequence[str]) -> Sequence[str]:
-        """Return records without their points, whose digits differ at nearly equal places too."""
-        kinds = zip(self._places, self.kinds.values(), strict=True)
-        points = {place for place, kind in kinds if kind == "point"}
-        if not points:
-            return records
-        return [
-            CELL_END.join(
-                "" if place in points else cell for place, cell in enumerate(record.split(CELL_END))
-            )
-            for record in records
-        ]
+    def paired(self, first: Sequence[str], second: Sequence[str]) -> PairedCells:
+        """Return the cells of pairs of records, by column."""
+        return PairedCells(first, second, tuple(self._pairs_of_cells(first, second)))
 
-    def levels(self, space: TextSpace, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+    def written_alike(self, paired: PairedCells) -> tuple[Sequence[str], Sequence[str]]:
+        """Return pairs of records in which the same values of a column are written alike.
+
+        Points are left out: their digits differ at nearly equal places too.
+        """
+        kinds = list(self.kinds.values())
+        points = {place for place, kind in zip(self._places, kinds, strict=True) if kind == "point"}
+        changed: dict[int, list[tuple[int, str]]] = {}
+        for number, (cells, pairs, pair_of) in enumerate(paired.columns):
+            other = np.flatnonzero(pairs[:, 0] != pairs[:, 1])
+            same = np.zeros(len(pairs), dtype=bool)
+            same[other] = same_values(cells, pairs[other], kinds[number], self._day_first[number])
+            for row in np.flatnonzero(same[pair_of]).tolist() if same.any() else ():
+                written = cells[pairs[pair_of[row]].min()]
+                changed.setdefault(row, []).append((self._places[number], written))
+        if not points and not changed:
+            return paired.first, paired.second
+        found: list[list[str]] = []
+        for side in (paired.first, paired.second):
+            records = list(side)
+            for row in range(len(records)) if points else changed:
+                cells = records[row].split(CELL_END)
+                for place, cell in changed.get(row, ()):
+                    cells[place] = cell
+                for place in points:
+                    cells[place] = ""
+                records[row] = CELL_END.join(cells)
+            found.append(records)
+        return found[0], found[1]
+
+    def levels(self, space: TextSpace, paired: PairedCells) -> np.ndarray:
         """Return the levels of agreement of pairs of records, (n_pairs, n_columns).
 
         Texts are compared in the space of the joined texts, and by their sorted letters.
         """
-        found = np.empty((len(first), len(self.kinds)), dtype=np.intp)
-        for number, cells, pairs, pair_of in self._pairs_of_cells(first, second):
+        found = np.empty((len(paired.first), len(self.kinds)), dtype=np.intp)
+        for number, (cells, pairs, pair_of) in enumerate(paired.columns):
             found[:, number] = self._of_cells(number, cells, pairs, space)[pair_of]
         return found
 
-    def differences(self, first: Sequence[str], second: Sequence[str]) -> np.ndarray:
+    def differences(self, paired: PairedCells) -> np.ndarray:
         """Return in what names and addresses of pairs of records differ that are not the same.
 
         Values of `film.compare.name_difference` as an object array, (n_pairs, n_columns), with
         "alias" instead of "name" if both were born on the same day, and "order" for values that two
         columns of equal values exchange, such as both places of a trip.
         """
+        first, second = paired.first, paired.second
         found = np.full((len(first), len(self.kinds)), "", dtype=object)
         born_alike = np.zeros(len(first), dtype=bool)
         words = functools.cache(normalize_text)
-        for number, cells, pairs, pair_of in self._pairs_of_cells(first, second):
+        for number, (cells, pairs, pair_of) in enumerate(paired.columns):
             if self._are_births[number]:
                 a, b = parsed(cells, "date", self._day_first[number])[pairs].T
                 born_alike |= (a == b)[pair_of]
@@ -218,7 +258,7 @@ class ColumnEvidence:
     def reasons(self, first: Sequence[str], second: Sequence[str]) -> list[dict[str, str]]:
         """Say for each pair, by column, how names and addresses differ that are not the same."""
         found: list[dict[str, str]] = [{} for _ in first]
-        differences = self.differences(first, second)
+        differences = self.differences(self.paired(first, second))
         for row, number in np.argwhere(differences != "").tolist():
             both = first[row], second[row]
             if differences[row, number] == "order":
@@ -236,17 +276,18 @@ class ColumnEvidence:
 
     def _pairs_of_cells(
         self, first: Sequence[str], second: Sequence[str]
-    ) -> Iterator[tuple[int, list[str], np.ndarray, np.ndarray]]:
-        """Yield for each column its number, different cells, pairs of them, and which each has."""
+    ) -> Iterator[tuple[list[str], np.ndarray, np.ndarray]]:
+        """Yield for each column its different cells, pairs of them, and which each pair has."""
         records, codes = distinct_texts(
             np.column_stack([as_texts(list(side)) for side in (first, second)])
         )
         columns = cells_by_column(records)
-        for number, place in enumerate(self._places):
+        for place in self._places:
             cells, cell_of = distinct_texts(as_texts(columns[place]))
             # Distinct numbers are several times faster than distinct rows.
             keys, pair_of = np.unique(cell_of[codes] @ [len(cells), 1], return_inverse=True)
-            yield number, cells, np.column_stack(np.divmod(keys, len(cells))), pair_of
+            pair_of = pair_of.astype(np.int32)
+            yield cells, np.column_stack(np.divmod(keys, len(cells))), pair_of
 
     def _of_cells(
         self, number: int, cells: list[str], pairs: np.ndarray, space: TextSpace
@@ -303,3 +344,10 @@ def only_columns(records: Sequence[str], columns: Sequence[str], kept: Sequence[
     places = [list(columns).index(name) for name in kept]
     cells = (record.split(CELL_END) for record in records)
     return [CELL_END.join(row[place] for place in places) for row in cells]
+
+
+def given_in_both(first: str, second: str) -> tuple[str, str]:
+    """Return two records with only the cells that both give."""
+    both = zip(first.split(CELL_END), second.split(CELL_END), strict=True)
+    kept = [(a, b) if a.strip() and b.strip() else ("", "") for a, b in both]
+    return CELL_END.join(a for a, _ in kept), CELL_END.join(b for _, b in kept)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import expit
 
-from estimators.corpus.column_evidence import ColumnEvidence
+from estimators.corpus.column_evidence import ColumnEvidence, PairedCells, given_in_both
 from estimators.corpus.corpus_index import HIGHEST_SIMILARITY
 from estimators.corpus.text_space import TextSpace
-from film.compare import WordRarity, pair_features
+from film.compare import DIFFERENCES, PAIR_FEATURES, WordRarity, pair_features
 from film.judge import (
     ColumnWeights,
     chances_by_case,
@@ -25,6 +25,10 @@ from film.judge import (
     uninformative_columns,
 )
 
+_DIFFERS = [PAIR_FEATURES.index(f"{name} differs") for name in DIFFERENCES]
+_SHARED = PAIR_FEATURES.index("coverage apart")
+_CLOSE = 2 / 3
+"""Coverage from which on a pair may be one that differs (`film.judge.pair_kinds`)."""
 _APART = {
     "number": ("number", -2.0),
     "company": ("name", -2.0),
@@ -71,21 +75,39 @@ class AgreementScores:
         self._evidence, self._space, self._two_tables = evidence, space, two_tables
         self.weights = weights
 
-    def spoken(
-        self, texts: tuple[Sequence[str], Sequence[str]]
-    ) -> tuple[Sequence[str], Sequence[str]]:
-        """Return the texts of pairs that the general formula compares."""
-        return self._evidence.without_points(texts[0]), self._evidence.without_points(texts[1])
+    def paired(self, texts: tuple[Sequence[str], Sequence[str]]) -> PairedCells:
+        """Return the cells of pairs of records."""
+        return self._evidence.paired(*texts)
+
+    def features(self, paired: PairedCells, rarity: WordRarity) -> np.ndarray:
+        """Compare pairs of records as `film.compare.pair_features` does.
+
+        The same value of a column is no difference, however it is written. Neither is a cell that
+        only one record gives, if nearly all else is shared.
+        """
+        texts = self._evidence.written_alike(paired)
+        found = pair_features(*texts, rarity)
+        differs = (found[:, _DIFFERS] > 0).any(axis=1) & (found[:, _SHARED] >= _CLOSE)
+        given: dict[int, tuple[str, str]] = {}
+        for row in np.flatnonzero(differs).tolist():
+            records = texts[0][row], texts[1][row]
+            if (kept := given_in_both(*records)) != records:
+                given[row] = kept
+        if given:
+            first, second = [a for a, _ in given.values()], [b for _, b in given.values()]
+            again = pair_features(first, second, rarity)
+            found[np.ix_(list(given), _DIFFERS)] = again[:, _DIFFERS]
+        return found
 
     def log_odds(
-        self, pairs: np.ndarray, texts: tuple[Sequence[str], Sequence[str]], general: np.ndarray
+        self, pairs: np.ndarray, paired: PairedCells, general: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Add the evidence of columns to log-odds; the first pairs are those to learn from.
 
         Returns the log-odds and how names and addresses differ, (n_pairs,), "" if in no such way.
         """
-        levels = self._evidence.levels(self._space, *texts)
-        differences = self._evidence.differences(*texts)
+        levels = self._evidence.levels(self._space, paired)
+        differences = self._evidence.differences(paired)
         apart = _of_differences(differences).sum(axis=1)
         if self.weights is None:
             # Weights are learned with the differences: where many couples share an address, it
@@ -126,9 +148,10 @@ class AgreementScores:
     ) -> tuple[float, np.ndarray]:
         """Return the start and the effects of the general formula and of each column."""
         assert self.weights is not None
-        levels = self._evidence.levels(self._space, *texts)
+        paired = self.paired(texts)
+        levels = self._evidence.levels(self._space, paired)
         start, effects = effects_with_columns(start, general, self.weights, levels)
-        effects[:, general.shape[1] :] += _of_differences(self._evidence.differences(*texts))
+        effects[:, general.shape[1] :] += _of_differences(self._evidence.differences(paired))
         return start, effects
 
 
@@ -168,15 +191,22 @@ class GeneralScores:
         self._pairs = pairs
         self._cosines = cosines
 
-    def parts(
-        self, pairs: np.ndarray, texts: tuple[Sequence[str], Sequence[str]], cosines: np.ndarray
+    def _parts(
+        self,
+        pairs: np.ndarray,
+        texts: tuple[Sequence[str], Sequence[str]],
+        cosines: np.ndarray,
+        paired: PairedCells | None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Return what `film.judge.general_features` takes."""
+        if self.columns is None or paired is None:
+            alone = pair_features(*texts, self._rarity)
+        else:
+            alone = self.columns.features(paired, self._rarity)
         near = neighbour_features(
             self._pairs, self._cosines, pairs, cosines, one_sided=self._one_sided
         )
-        spoken = texts if self.columns is None else self.columns.spoken(texts)
-        return pair_features(*spoken, self._rarity), cosines, near, self._rarity.number_share
+        return alone, cosines, near, self._rarity.number_share
 
     def answers(
         self,
@@ -198,11 +228,12 @@ class GeneralScores:
         meanings : ndarray of float, shape (n,), optional
             Their centred cosines by an encoder.
         """
-        parts = self.parts(pairs, texts, cosines)
+        paired = None if self.columns is None else self.columns.paired(texts)
+        parts = self._parts(pairs, texts, cosines, paired)
         odds, alone = general_log_odds(*parts, meanings), parts[0]
         kinds = pair_kinds(alone)
-        if self.columns is not None:
-            odds, apart = self.columns.log_odds(pairs, texts, odds)
+        if self.columns is not None and paired is not None:
+            odds, apart = self.columns.log_odds(pairs, paired, odds)
             kinds = np.where(apart == "", kinds, apart)
         # Which of many texts that share nothing is "nearest" is a matter of rounding.
         share_nothing = (cosines <= 0) & (alone[:, 0] <= 0)
@@ -219,5 +250,6 @@ class GeneralScores:
         meanings: np.ndarray | None = None,
     ) -> tuple[float, np.ndarray]:
         """Return what `film.judge.general_effects` returns, and the effects of columns."""
-        found = general_effects(*self.parts(pairs, texts, cosines), meanings)
+        paired = None if self.columns is None else self.columns.paired(texts)
+        found = general_effects(*self._parts(pairs, texts, cosines, paired), meanings)
         return found if self.columns is None else self.columns.effects(texts, *found)

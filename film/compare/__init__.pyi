@@ -35,6 +35,7 @@ from .opposites import ANTONYMS as ANTONYMS
 from .opposites import CLOSED_SETS as CLOSED_SETS
 from .order import sides_differ as sides_differ
 from .partners import partner_features as partner_features
+from .same import same_values as same_values
 from .words import WordRarity as WordRarity
 from .words import common_words as common_words
 from .words import is_stop_word as is_stop_word

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from film.compare.normalize import MONTHS
 
 __all__ = [
     "COLUMN_KINDS",
@@ -37,15 +39,29 @@ LOOKED_AT = 5000
 """Number of values that are looked at, evenly spread."""
 
 _NUMBER = re.compile(
-    r"(?:[^\d\W]{0,3}[$€£¥]\s*|[^\d\W]{2,3}\s+)?([-+]?(?:\d[\d,]*\.?\d*|\.\d+))"
-    r"\s*(?:[^\W\d]{0,4}|%|[€£¥])"
+    r"([^\d\W]{0,3}[$€£¥]\s*|[^\d\W]{2,3}\s+|)([-+]?(?:\d[\d,]*\.?\d*|\.\d+))"
+    r"\s*([^\W\d]{0,4}|%|[€£¥])"
 )
+_STARS = re.compile(r"\*{1,7}|[★⭐]{1,7}")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d{1,2}")
 _DATES = (
     (re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ].*)?"), "ymd"),
     (re.compile(r"(\d{4})(\d{2})(\d{2})"), "ymd"),
     (re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})(?:[T ].*)?"), "dmy"),
 )
+_DOTTED_DATE = re.compile(r"\s*\d{1,2}\.\d{1,2}\.\d{4}")
+"""Which begins with the day in all countries."""
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+_WEEKDAY = r"(?:[^\W\d]{3,9}\.?,?\s+)?"
+_DAY = r"(\d{1,2})(?:st|nd|rd|th|\.)?"
+_YEAR = r"(\d{4})(?:[T ,].*)?"
+_DAY_MONTH_YEAR = re.compile(
+    rf"{_WEEKDAY}{_DAY}(?: of)?[\s-]*({_MONTH})\.?,?[\s-]*{_YEAR}", re.IGNORECASE
+)
+_MONTH_DAY_YEAR = re.compile(rf"{_WEEKDAY}({_MONTH})\.?\s*{_DAY},?\s+{_YEAR}", re.IGNORECASE)
 _PHONE = re.compile(r"[\d\s()+./\-]*(?:(?:ext|x)\.?\s*\d+)?", re.IGNORECASE)
+_YEAR_FIRST = re.compile(r"(?:1[5-9]|20)\d\d(?:\.\d{1,3})+")
+"""Such as 1923.14.7, by which museums number what they acquired in a year."""
 _WEB = re.compile(
     r"(?:https?://|www\.)\S+|\S+@\S+\.\S+|[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}(?:/\S*)?", re.I
 )
@@ -59,25 +75,54 @@ _PLACES = _COORDINATES | frozenset(
 _DECIMALS = re.compile(r"\d[.,](\d+)\D+\d+[.,](\d+)")
 _LEAST_DECIMALS = 3
 """Of points in a column whose name does not say so: prices have two."""
+_KEY_DIGITS = 8
+"""Digits from which on numbers of the same length are keys, such as those of patients."""
+_PHONE_DIGITS = re.compile(r"0\d{8,12}")
 _DIAMETER = 2 * 6371.0088
 """Of the Earth, in km."""
 _CODE = re.compile(r"(?=\S*\d)[\w./#-]+(?:\s[\w./#-]*\d[\w./#-]*)?")
 
 
-def number_of(text: str) -> float:
-    """Return the number of a text such as "$1,299" or "12 kg", or NaN."""
+class WrittenNumber(NamedTuple):
+    """A number, its decimals as written, and what stands before and after it."""
+
+    value: float
+    decimals: int
+    unit: str
+
+
+def written_number(text: str) -> WrittenNumber | None:
+    """Return the number of a text such as "$1,299", "84,64 EUR" or "***", or None."""
+    if _STARS.fullmatch(text.strip()):
+        return WrittenNumber(float(len(text.strip())), 0, "")
     found = _NUMBER.fullmatch(text.strip())
     if found is None:
-        return np.nan
-    digits = found[1].replace(",", "")
-    return float(digits) if any(map(str.isdigit, digits)) else np.nan
+        return None
+    digits = found[2]
+    if _DECIMAL_COMMA.fullmatch(digits):
+        digits = digits.replace(",", ".")
+    digits = digits.replace(",", "")
+    unit = (found[1] + found[3]).strip().casefold()
+    return WrittenNumber(float(digits), len(digits.partition(".")[2]), unit)
+
+
+def number_of(text: str) -> float:
+    """Return the number of a text, or NaN."""
+    found = written_number(text)
+    return np.nan if found is None else found.value
 
 
 def day_of(text: str, day_first: bool = False) -> float:
     """Return the day number of a date, or NaN.
 
     Where day and month are ambiguous (03/04/2020), the month comes first unless ``day_first``.
+    Dates with points (03.04.2020) begin with the day.
     """
+    if found := _DAY_MONTH_YEAR.fullmatch(text.strip()):
+        return _day(int(found[3]), MONTHS[found[2].lower()], int(found[1]))
+    if found := _MONTH_DAY_YEAR.fullmatch(text.strip()):
+        return _day(int(found[3]), MONTHS[found[1].lower()], int(found[2]))
+    day_first = day_first or _DOTTED_DATE.match(text) is not None
     for pattern, order in _DATES:
         found = pattern.fullmatch(text.strip())
         if found is None:
@@ -86,11 +131,15 @@ def day_of(text: str, day_first: bool = False) -> float:
         year, month, day = (a, b, c) if order == "ymd" else (c, b, a) if day_first else (c, a, b)
         if month > 12 >= day and order == "dmy":
             month, day = day, month
-        try:
-            return float(date(year, month, day).toordinal())
-        except ValueError:
-            return np.nan
+        return _day(year, month, day)
     return np.nan
+
+
+def _day(year: int, month: int, day: int) -> float:
+    try:
+        return float(date(year, month, day).toordinal())
+    except ValueError:
+        return np.nan
 
 
 def point_of(text: str) -> complex:
@@ -134,7 +183,8 @@ def kilometres(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]
 
 def _is_phone(text: str) -> bool:
     n_digits = sum(map(str.isdigit, text))
-    return 6 <= n_digits <= 20 and _PHONE.fullmatch(text.strip()) is not None
+    is_phone = 6 <= n_digits <= 20 and _PHONE.fullmatch(text.strip()) is not None
+    return is_phone and _YEAR_FIRST.fullmatch(text.strip()) is None
 
 
 def _fits(kind: str, text: str) -> bool:
@@ -193,7 +243,11 @@ def is_day_first(values: Sequence[str]) -> bool:
     >>> is_day_first(["25/12/2020", "03/04/2020"]), is_day_first(["03/04/2020"])
     (True, False)
     """
-    parts = [m.groups() for value in values if (m := _DATES[2][0].fullmatch(value.strip()))]
+    parts = [
+        found.groups()
+        for value in values
+        if (found := _DATES[2][0].fullmatch(value.strip())) and not _DOTTED_DATE.match(value)
+    ]
     return any(int(a) > 12 for a, _, _ in parts) and not any(int(b) > 12 for _, b, _ in parts)
 
 
@@ -201,6 +255,15 @@ def parsed_share(values: Sequence[str], kind: str) -> float:
     """Return the share of the values present that fit a kind; 1 if all values are missing."""
     given = [value for value in values if value.strip()]
     return sum(_fits(kind, value) for value in given) / len(given) if given else 1.0
+
+
+def _are_keys(digits: list[str]) -> bool:
+    """Return whether texts of digits name something, and count or measure nothing."""
+    lengths = np.array([len(value) for value in digits])
+    n_padded = sum(value[0] == "0" and len(value) > 1 for value in digits)
+    is_long = len(digits) > 1 and np.median(lengths) >= _KEY_DIGITS
+    alike = (lengths == np.median(lengths)).mean() >= RECOGNISED
+    return n_padded >= (1 - RECOGNISED) * len(digits) or bool(is_long and alike)
 
 
 def column_kind(values: Sequence[str], name: str = "") -> str:
@@ -219,7 +282,9 @@ def column_kind(values: Sequence[str], name: str = "") -> str:
     -------
     kind : str
         One of `COLUMN_KINDS`: the first of date, phone, number, point, web and code that nine of
-        ten values fit, else "text". Digits alone are numbers; most phones have separators. Pairs
+        ten values fit, else "text". Digits alone are numbers, but
+        phones or codes if a tenth begins with 0 or if nine of ten have the same length of eight
+        digits or more. Pairs
         of numbers are points by the name of the column, or if at least half of them have three
         decimals in both numbers: two prices have two. Codes are one or two words with digits.
 
@@ -245,9 +310,13 @@ def column_kind(values: Sequence[str], name: str = "") -> str:
     def mostly(kind: str) -> bool:
         return parsed_share(given, kind) >= RECOGNISED
 
-    separated = sum(not value.strip().isdigit() for value in given) >= len(given) / 2
+    digits = [value.strip() for value in given if value.strip().isdigit()]
+    separated = len(given) - len(digits) >= len(given) / 2
     if mostly("date"):
         return "date"
+    if len(digits) >= RECOGNISED * len(given) and _are_keys(digits):
+        is_phone = 2 * sum(_PHONE_DIGITS.fullmatch(value) is not None for value in digits)
+        return "phone" if is_phone >= len(digits) else "code"
     if separated and not mostly("number") and mostly("phone"):
         return "phone"
     if mostly("number"):

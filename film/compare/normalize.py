@@ -150,7 +150,7 @@ _BASE_UNITS = {
 }
 _POWERS = {"hundred": "1e2", "thousand": "1e3", "million": "1e6", "billion": "1e9"}
 _SIGNS = {"$": " usd ", "€": " eur ", "£": " gbp ", "%": " percent ", "&": " and "}
-_MONTHS = {
+MONTHS = {
     name: number
     for number, names in enumerate(
         "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|"
@@ -173,7 +173,7 @@ _CLOCK = re.compile(
     r"(?<![\d:.,])(\d{1,2})(?:[:.](\d{2}))? ?([ap])\.?m\b\.?|(?<![\d:])(\d{1,2}):(\d{2})(?![\d:])"
 )
 _CLOCK_SIGNS = (":", "am", "pm", "a.m", "p.m")
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th|\.)? (?:of )?({_MONTH})\b")
 _MONTH_DAY = re.compile(rf"\b({_MONTH})\.? (\d{{1,4}})(?:st|nd|rd|th)?\b")
 _DOTTED_DATE = re.compile(r"(?<![\d.])([0-3]?\d)\.([01]?\d)\.(\d{4})(?![\d.]*\d)")
@@ -192,6 +192,7 @@ _NUMBER_SIGN = re.compile(
 
 Without a point, "no" may deny what follows: "no 4g", "no 30 day return".
 """
+_VERSION = re.compile(r"(?<![^\W_])v\.? ?(?=\d+\.\d)")
 _TOKEN = re.compile(
     r"(?<![\w.-])-?\d+(?:\.\d+)*[^\W_]*|\d+(?:\.\d+)*[^\W_]*|@\d+:\d+|[^\W_]+(?:[+#]+(?![^\W_]))?"
     # Symbols such as emoji, but no punctuation.
@@ -347,6 +348,8 @@ def _comparable(found: list[str], has_digits: bool) -> list[str]:
 def _plain_numbers(text: str) -> str:
     if "n" in text:
         text = _NUMBER_SIGN.sub("", text)
+    if "v" in text:
+        text = _VERSION.sub("", text)
     if "," in text:
         text = _THOUSANDS.sub(lambda match: match[1] + match[2].replace(",", ""), text)
         text = _DECIMAL_COMMA.sub(r"\1.\2", text)
@@ -354,8 +357,8 @@ def _plain_numbers(text: str) -> str:
         text = _DOTTED_DATE.sub(r"\1 \2 \3", text)
     if any(map(text.__contains__, _CLOCK_SIGNS)):
         text = _CLOCK.sub(_clock, text)
-    text = _DAY_MONTH.sub(lambda match: f"{match[1]} {_MONTHS[match[2]]}", text)
-    return _MONTH_DAY.sub(lambda match: f"{_MONTHS[match[1]]} {match[2]}", text)
+    text = _DAY_MONTH.sub(lambda match: f"{match[1]} {MONTHS[match[2]]}", text)
+    return _MONTH_DAY.sub(lambda match: f"{MONTHS[match[1]]} {match[2]}", text)
 
 
 def _clock(match: re.Match[str]) -> str:

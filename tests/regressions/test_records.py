@@ -82,3 +82,61 @@ def test_estimates_say_that_they_are_for_pairs(noted):
     assert "alone, with" in run("duplicates", noted).err
     for option in (("--groups",), ("--keep", "first")):
         assert "alone, for pairs and not for groups, with" in run("duplicates", noted, *option).err
+
+
+def kinds_of(tmp_path, header, pairs):
+    """Return the kind of each pair of rows among rows of other people, by its first row."""
+    others = [
+        [f"{name} {town}", f"{year}-0{month}-1{month}", f"0{year}{month} 93{year}", f"{n}.{month}"]
+        for n, name in enumerate(["wagner", "moreau", "tanaka", "okafor", "silva", "byrne"])
+        for month, town in enumerate(["ulm", "bonn", "kiel", "jena"], start=1)
+        for year in [1971 + 3 * n + month]
+    ]
+    rows = [row for pair in pairs for row in pair] + [row[: len(header)] for row in others]
+    table = [[number, *row] for number, row in enumerate(rows)]
+    path = write_csv(tmp_path / "table.csv", ["id", *header], table)
+    options = [f"--compare={name}:{kind}" for name, kind in header.items()]
+    ran = run("duplicates", path, "--budget", "200", *options)
+    assert ran.code == 0, ran.err
+    ids = [(int(row["id1"]), int(row["id2"])) for row in ran.rows]
+    kinds = [row["kind"] for row in ran.rows]
+    return {a: kind for (a, b), kind in zip(ids, kinds, strict=True) if b == a + 1}
+
+
+HEADER = {"name": "text", "seen": "date", "phone": "phone", "weight": "number"}
+
+
+def test_a_value_in_another_form_is_no_difference(tmp_path):
+    same = [
+        (["lamont quay", "2020-03-05", "01685 934512", "5.2"], 0, ["05.03.2020"]),
+        (["osei harbour", "2019-03-04", "01685 555512", "5.2"], 1, ["01685555512"]),
+        (["dubois bridge", "2018-07-04", "01685 111512", "7.3"], 2, ["7.32"]),
+        (["novak garden", "2017-07-09", "01685 222512", "9"], 2, ["9.0"]),
+    ]
+    different = [
+        (["petit museum", "2016-07-09", "01685 222777", "4.5"], 2, ["4.9"]),
+        (["haas theatre", "2015-01-09", "01685 333777", "3.5"], 1, ["01685 333778"]),
+    ]
+    pairs = [
+        (row, [*row[: place + 1], *cell, *row[place + 2 :]])
+        for row, place, cell in (*same, *different)
+    ]
+    found = kinds_of(tmp_path, HEADER, pairs)
+    assert [found[2 * n] for n in (4, 5)] == ["differs in number"] * 2
+    assert not any(found[2 * n].startswith("differs in") for n in range(4)), found
+
+
+def test_a_cell_that_one_row_leaves_empty_is_no_difference(tmp_path):
+    pairs = [
+        (["lamont quay", "2020-03-05", "", "5.2"], ["lamont quay", "2020-03-05", "934512", ""]),
+        (["osei harbour", "2019-03-04", "", "5.2"], ["osei harbour", "2019-03-04", "555512", "6"]),
+    ]
+    found = kinds_of(tmp_path, HEADER, pairs)
+    assert not found[0].startswith("differs in") and found[2] == "differs in number"
+
+
+def test_an_initial_is_no_code_where_a_cell_is_empty(tmp_path):
+    header = {"title": "text", "author": "text", "pages": "text"}
+    one = ["garden island silent", "Petrov, D.", ""]
+    pairs = [(one, ["Garden Island Silent", "Petrov, Daniel", "673 p."])]
+    assert not kinds_of(tmp_path, header, pairs)[0].startswith("differs in")

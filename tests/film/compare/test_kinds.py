@@ -56,6 +56,55 @@ def test_points_are_known_by_range_decimals_and_names_of_coordinates(name, value
     assert column_kind(values, name) == kind
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1923.14.7", "1867.5.12", "1929.242.32"], "code"),
+        (["404.351.9533", "212.245.5336"], "phone"),
+        (["07866275130", "07700900123"], "phone"),
+        (["9434765919", "4010232137"], "code"),
+        (["00123", "04567", "12"], "code"),
+        (["0", "7", "12", "120"], "number"),
+        (["12000000", "3500", "120"], "number"),
+        (["1299", "2450", "1999"], "number"),
+        (["2015-10-07"] * 17 + ["07 October 2015", "Oct 7, 2015", "7-Oct-2015"], "date"),
+        (["3", "4", "***", "**"], "number"),
+    ],
+)
+def test_digits_are_phones_codes_or_numbers_and_months_have_names(values, kind):
+    assert column_kind(values) == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "07 October 2015",
+        "October 7, 2015",
+        "7 Oct 2015",
+        "07-Oct-2015",
+        "Wed, 7 October 2015",
+        "7. October 2015",
+        "7th of October 2015",
+        "07.10.2015",
+        "7 October 2015 10:30",
+    ],
+)
+def test_dates_are_written_in_many_ways(text):
+    assert parsed([text], "date") == parsed(["2015-10-07"], "date")
+
+
+def test_dates_with_points_say_nothing_on_the_order_of_others():
+    assert not is_day_first(["25.12.2020", "03/04/2020"])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("84,64 EUR", 84.64), ("1,234", 1234.0), ("***", 3.0), ("\u2605\u2605", 2.0)],
+)
+def test_decimal_commas_and_stars(text, value):
+    assert parsed([text], "number").tolist() == [value]
+
+
 def test_distances_of_points_in_km():
     values = ["0, 1", "0, 91", "90, 0", "10, 179.5", "10, -179.5", "91, 0", "0, 181", "48.1", "x"]
     points = parsed(values, "point")
