@@ -5,7 +5,8 @@ without it, the folder of FILM_DATA is taken. Classifiers are those of ``film tr
 `fast_duplicates` for texts, also with MiniLM, and `record_duplicates` for records. Labelled pairs
 are drawn at random from those of training, several times, and test pairs are scored: Quora's
 dev.csv, and the test files of two pairs of shops. No labels: the general score, for the test pairs
-as a table. The stack alone: the final model without the general formula.
+as a table; classifiers of records with few labels use it too, as ``film score`` does. The stack
+alone: the final model without the general formula.
 """
 
 from __future__ import annotations
@@ -62,9 +63,10 @@ def main(arguments: list[str] | None = None) -> int:
             cases = _generated_cases() if quick else _read(data_folder(options.data), cache)
         results = Results("few_labels", options)
         for name, case in cases.items():
-            results.tell(f"{name}: no labels", _figures(case.test[1], _unlabelled(case)))
+            general = _unlabelled(case)
+            results.tell(f"{name}: no labels", _figures(case.test[1], general))
             for n, n_draws in case.draws.items():
-                rows = [_fitted(case, n, seed) for seed in range(n_draws)]
+                rows = [_fitted(case, n, seed, general) for seed in range(n_draws)]
                 means = {each: float(np.mean([row[each] for row in rows])) for each in rows[0]}
                 means["lowest_auc"] = min(row["roc_auc"] for row in rows)
                 results.tell(f"{name}: {n} labels, mean of {n_draws} draws", means)
@@ -84,7 +86,7 @@ def _unlabelled(case: Case) -> np.ndarray:
     return DuplicateFinder(encoder=case.encoder).fit(texts).score_pairs(ids)[0]
 
 
-def _fitted(case: Case, n: int, seed: int) -> dict[str, float]:
+def _fitted(case: Case, n: int, seed: int, general: np.ndarray) -> dict[str, float]:
     pairs, y = case.train
     rows = np.random.default_rng(seed).permutation(len(y))[:n]
     make = record_duplicates if isinstance(pairs, RecordPairs) else fast_duplicates
@@ -93,7 +95,8 @@ def _fitted(case: Case, n: int, seed: int) -> dict[str, float]:
         model.members.append(("cosine", case.encoder))
     model.fit(pairs[rows], y[rows])
     pairs, y = case.test
-    p = model.predict_proba(pairs)[:, 1]
+    known = {"general": general} if model.takes_general else {}
+    p = model.predict_proba(pairs, **known)[:, 1]
     found = _figures(y, p) | {"log_loss": log_loss(y, p)}
     if case.alone:
         stack = model.probabilities_of(model.inputs(pairs))[:, 1]

@@ -60,8 +60,21 @@ def finder_of_pairs(texts: Any, encoder: str, kinds: dict[str, str] | None) -> A
         verbose=verbosity(),
     )
     finder.fit(rows, ids=every)
-    note_kinds(finder)
     return finder
+
+
+def general_scores(classifier: Any, texts: Any) -> Any:
+    """Return general scores of many pairs as one table, if the model is of records; else None.
+
+    The model alone sees no neighbours of a record, which matter if it learned from few labels.
+    """
+    from estimators.pairs import FEWEST_IN_TABLE
+
+    if len(texts) < FEWEST_IN_TABLE or not getattr(classifier, "takes_general", False):
+        return None
+    kinds = dict.fromkeys(classifier.columns_, "")
+    finder = finder_of_pairs(texts, options.NO_ENCODER, kinds)
+    return finder.score_pairs(texts.tolist())[0]
 
 
 def note_kinds(finder: Any) -> None:

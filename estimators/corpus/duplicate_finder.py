@@ -280,7 +280,8 @@ class DuplicateFinder(BaseEstimator):
             )
         # The blocks of the other table are unknown when columns are judged.
         ignores_blocks = bool(others) and inside is not None
-        if evidence is not None and columns is not None:
+        learns_columns = evidence is not None and probabilities is None
+        if evidence is not None and columns is not None and learns_columns:
             start(None, None if ignores_blocks else inside)
             silent = self._uninformative(others)
             self._left_out += silent
@@ -289,7 +290,7 @@ class DuplicateFinder(BaseEstimator):
                 rows, others = (only_columns(some, columns, kept) for some in (rows, others))
                 kinds = {name: evidence.kinds[name] for name in kept if name in evidence.kinds}
                 columns, evidence = kept, ColumnEvidence(kept, kinds, [*rows, *others])
-        if evidence is None or encoder is not None or silent or ignores_blocks:
+        if not learns_columns or encoder is not None or silent or ignores_blocks:
             start(encoder, inside)
         if probabilities is not None:
             probabilities.warn_of_unfamiliar(rows)
@@ -471,9 +472,9 @@ class DuplicateFinder(BaseEstimator):
 
     @property
     def kinds_(self) -> dict[str, str]:
-        """Kind of each column that is compared; empty for texts."""
+        """Kind of each column that is compared without a classifier; empty for texts."""
         columns = self._corpus()[1].columns
-        return {} if columns is None else dict(columns.kinds)
+        return {} if columns is None or self.classifier is not None else dict(columns.kinds)
 
     @property
     def n_unique_(self) -> int:
@@ -693,7 +694,9 @@ class DuplicateFinder(BaseEstimator):
         asked = rows_of_ids("pairs", pairs, place)
         texts = rows.texts[asked]
         if self.classifier is not None:
-            return self.classifier.explain(texts)
+            known = scores.general_of_rows(rows.codes[asked])
+            given = rows.records[asked] if self._columns else texts
+            return self.classifier.explain(given, **known)
         if self.embedder is not None:
             raise ValueError(
                 "the cosines of embedder are the scores, and have no other evidence: leave it out "
@@ -797,7 +800,7 @@ class DuplicateFinder(BaseEstimator):
         values = dict(zip(columns, cells_by_column(records), strict=True))
         given = self.compare if isinstance(self.compare, dict) else {}
         kinds = checked_kinds(values, given, "compare")
-        if self.classifier is not None:
+        if self.classifier is not None and not getattr(self.classifier, "takes_general", False):
             return None
         return ColumnEvidence(tuple(columns), kinds, records)
 

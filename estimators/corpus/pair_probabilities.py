@@ -25,6 +25,9 @@ the work of one call."""
 
 Progress = Callable[[str], None] | None
 
+General = Callable[[np.ndarray], np.ndarray]
+"""Returns general scores of some pairs, for a classifier that takes them."""
+
 LOOKED_AT_TEXTS = 500
 """Number of sampled texts whose familiarity is measured."""
 
@@ -91,6 +94,7 @@ class PairProbabilities:
         pairs: np.ndarray,
         texts: np.ndarray,
         progress: Progress = None,
+        general: General | None = None,
     ) -> tuple[np.ndarray, float | None]:
         """Return the probabilities of all candidate pairs, and their prior.
 
@@ -102,26 +106,36 @@ class PairProbabilities:
             Texts by number; they must never change.
         progress : callable, optional
             Called with a short text after each block.
+        general : callable, optional
+            Returns general scores of pairs of text numbers.
         """
-        answers = self._kept(pairs, texts, progress)
+        answers = self._kept(pairs, texts, progress, general)
         prior: Any = self.prior
         if prior == "estimate":
             prior = estimate_prior(answers, self._start or 0.0) if len(answers) else self._start
         return self._carried(answers, prior), prior
 
     def of_more(
-        self, pairs: np.ndarray, texts: np.ndarray, prior: float | None, progress: Progress = None
+        self,
+        pairs: np.ndarray,
+        texts: np.ndarray,
+        prior: float | None,
+        progress: Progress = None,
+        general: General | None = None,
     ) -> np.ndarray:
         """Return the probabilities of further pairs, at the prior of the candidates."""
-        return self._carried(self._kept(pairs, texts, progress), prior)
+        return self._carried(self._kept(pairs, texts, progress, general), prior)
 
-    def _kept(self, pairs: np.ndarray, texts: np.ndarray, progress: Progress) -> np.ndarray:
+    def _kept(
+        self, pairs: np.ndarray, texts: np.ndarray, progress: Progress, general: General | None
+    ) -> np.ndarray:
         """Return the classifier's probabilities of pairs, caching each finished block."""
         asked = pairs[:, 0].astype(np.int64) << 32 | pairs[:, 1]
         new = np.flatnonzero(~np.isin(asked, self._merged()[0]))
         for first in range(0, len(new), BLOCK_PAIRS):
             block = new[first : first + BLOCK_PAIRS]
-            self._blocks.append((asked[block], self._ask(texts[pairs[block]])))
+            scores = None if general is None else general(pairs[block])
+            self._blocks.append((asked[block], self._ask(texts[pairs[block]], scores)))
             if progress is not None:
                 progress(f"scores {first + len(block)}/{len(new)}")
         known, answers = self._merged()
@@ -132,20 +146,23 @@ class PairProbabilities:
         pairs: np.ndarray,
         prior: float | None,
         progress: Progress = None,
+        general: np.ndarray | None = None,
     ) -> np.ndarray:
         """Return the probabilities of pairs of texts, at the candidates' prior."""
         parts = [np.empty(0)]
         for first in range(0, len(pairs), BLOCK_PAIRS):
-            parts.append(self._ask(pairs[first : first + BLOCK_PAIRS]))
+            block = slice(first, first + BLOCK_PAIRS)
+            parts.append(self._ask(pairs[block], None if general is None else general[block]))
             if progress is not None:
                 progress(f"scores {min(first + BLOCK_PAIRS, len(pairs))}/{len(pairs)}")
         return self._carried(np.concatenate(parts), prior)
 
-    def _ask(self, pairs: np.ndarray) -> np.ndarray:
+    def _ask(self, pairs: np.ndarray, general: np.ndarray | None) -> np.ndarray:
+        known = {} if general is None else {"general": general}
         with warnings.catch_warnings():
             # The familiarity was measured when the texts were added.
             warnings.simplefilter("ignore", UnfamiliarTextsWarning)
-            given = np.asarray(self.classifier.predict_proba(pairs), dtype=np.float64)
+            given = np.asarray(self.classifier.predict_proba(pairs, **known), dtype=np.float64)
         if given.shape != (len(pairs), 2) or not ((given >= 0) & (given <= 1)).all():
             raise ValueError(
                 f"classifier.predict_proba returned an array of shape {given.shape} for "

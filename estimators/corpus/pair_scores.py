@@ -11,8 +11,9 @@ from estimators.corpus.column_evidence import ColumnEvidence
 from estimators.corpus.corpus_index import CorpusIndex
 from estimators.corpus.general_scores import AgreementScores, GeneralScores
 from estimators.corpus.growth import Scored, Wanted, distinct_pairs
-from estimators.corpus.pair_probabilities import PairProbabilities
+from estimators.corpus.pair_probabilities import General, PairProbabilities
 from estimators.inputs import as_texts, progress_bar
+from estimators.pairs import FEWEST_IN_TABLE
 from estimators.persistence import savable
 from film.compare import WordRarity
 from film.judge import expected_precision
@@ -33,7 +34,8 @@ class PairScores:
     probabilities : PairProbabilities or None
         Probabilities of a classifier; None scores by similarity.
     columns : ColumnEvidence, optional
-        Of the columns, if the texts are records and there is no classifier.
+        Of the columns, if the texts are records. Probabilities of a classifier then also use the
+        general scores (`DuplicateClassifier.predict_proba`).
     """
 
     columns: ColumnEvidence | None = None
@@ -81,7 +83,9 @@ class PairScores:
             if self.probabilities is None:
                 return Scored(pairs, self._without_labels(pairs, progress))
             texts = as_texts(self.index.texts)
-            scores, prior = self.probabilities.of_candidates(pairs, texts, progress)
+            scores, prior = self.probabilities.of_candidates(
+                pairs, texts, progress, self._general_scores
+            )
         return Scored(pairs, (scores, _all_similar(pairs)), prior=prior)
 
     def _without_labels(
@@ -113,6 +117,29 @@ class PairScores:
             self._answers = answers
         return answers
 
+    @property
+    def _general_scores(self) -> General | None:
+        """General scores of pairs in a large table, for a classifier of records; else None."""
+        if self.columns is None or len(self.index.candidates()) < FEWEST_IN_TABLE:
+            return None
+        return lambda pairs: self._without_labels(pairs)[0]
+
+    def general_of_rows(self, codes: np.ndarray) -> dict[str, np.ndarray]:
+        """Return general scores of pairs of rows as an argument, if the classifier takes any.
+
+        ``codes`` are the numbers of their unique texts, (n, 2), −1 for empty texts.
+        """
+        general = self._general_scores
+        if general is None:
+            return {}
+        codes = np.sort(codes, axis=1)
+        same = codes[:, 0] == codes[:, 1]
+        scores = same.astype(np.float64)
+        others = ~same & (codes[:, 0] >= 0)
+        if others.any():
+            scores[others] = general(codes[others])
+        return {"general": scores}
+
     def _agreement(self, two_tables: bool = False) -> AgreementScores | None:
         """Return the scores of columns, which learn from the first pairs that they score."""
         if self.columns is None:
@@ -120,7 +147,7 @@ class PairScores:
         known = None
         if two_tables and not self.index.both_ways:
             # The score of a new record must not depend on other new ones.
-            self.of_candidates(0)
+            self._without_labels(self.index.candidates())
             known = self._general.columns.weights if self._general is not None else None
         return AgreementScores(self.columns, self.index.space, known, two_tables)
 
@@ -144,7 +171,8 @@ class PairScores:
             Whether to show progress.
         """
         found = self.of_candidates(verbose)
-        found.agreement = getattr(self._general, "columns", None)
+        if self.probabilities is None:
+            found.agreement = getattr(self._general, "columns", None)
         self._settle(found, wanted, found.pairs)
         # Pairs of groups need no more candidates, among which there are more and more chance pairs.
         if not (found.wanted.is_all or (wanted.is_estimated and found.columns_decide)):
@@ -191,7 +219,7 @@ class PairScores:
                 return self._without_labels(pairs, progress)
         with progress_bar(verbose, "DuplicateFinder") as progress:
             texts = as_texts(self.index.texts)
-            scores = self.probabilities.of_more(pairs, texts, prior, progress)
+            scores = self.probabilities.of_more(pairs, texts, prior, progress, self._general_scores)
         return scores, _all_similar(pairs)
 
     def of_matches(
@@ -261,7 +289,7 @@ class PairScores:
             nothing = np.empty((0, 2), dtype=np.intp)
             found.grow(near, asked.nearest, ask, left_out=nothing)
         found.pairs = found.pairs - [0, len(texts)]
-        found.agreement = columns
+        found.agreement = columns if self.probabilities is None else None
         return found, found.answers[1]
 
     def _asked_scores(
@@ -280,23 +308,27 @@ class PairScores:
         """
         asked = self.index.asked(texts, blocks)
         rarity = self._rarity
-        is_general = self.probabilities is None and rarity is not None
-        columns = self._agreement(two_tables=True) if by_column and is_general else None
+        near = asked.candidates(min(k, max(len(texts), len(self.index.texts))))
+        copies = np.full((len(near), asked.copies.shape[1]), -1, dtype=np.intp)
+        copies[: len(texts)] = np.where(asked.copies < 0, -1, asked.copies + len(texts))
+        pairs = distinct_pairs(asked.points, np.concatenate([near, copies], axis=1))
+        columns: AgreementScores | None = None
+        known = pairs if self.index.both_ways else self.index.candidates()
+        is_small = self.probabilities is not None and len(known) < FEWEST_IN_TABLE
+        if by_column and rarity is not None and not is_small:
+            columns = self._agreement(two_tables=True)
         general: GeneralScores | None = None
 
         def ask(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             nonlocal general
             pairs = points - [0, len(texts)]
             spelt = _spelt(pairs, texts, self.index.texts)
-            if self.probabilities is not None:
-                with progress_bar(verbose, "DuplicateFinder") as progress:
-                    both = np.column_stack([as_texts(side) for side in spelt])
-                    scores = self.probabilities.of_pairs(both, prior, progress)
-                kind = _all_similar(pairs)
-            else:
+            scores: Any = None
+            kind = _all_similar(pairs)
+            if self.probabilities is None or columns is not None:
                 scores, same_vector = asked.similarities(pairs)
                 if rarity is None:
-                    kind = np.where(same_vector, "indistinct", _all_similar(pairs))
+                    kind = np.where(same_vector, "indistinct", kind)
                 else:
                     if general is None:
                         one_sided = not self.index.both_ways
@@ -304,13 +336,14 @@ class PairScores:
                             rarity, points, scores, one_sided=one_sided, columns=columns
                         )
                     scores, kind = general.answers(points, spelt, scores, asked.meanings(pairs))
+            if self.probabilities is not None:
+                with progress_bar(verbose, "DuplicateFinder") as progress:
+                    both = np.column_stack([as_texts(side) for side in spelt])
+                    scores = self.probabilities.of_pairs(both, prior, progress, scores)
+                kind = _all_similar(pairs)
             copies = asked.are_copies(pairs)
             return np.where(copies, 1.0, scores), np.where(copies, "copy", kind)
 
-        near = asked.candidates(min(k, max(len(texts), len(self.index.texts))))
-        copies = np.full((len(near), asked.copies.shape[1]), -1, dtype=np.intp)
-        copies[: len(texts)] = np.where(asked.copies < 0, -1, asked.copies + len(texts))
-        pairs = distinct_pairs(asked.points, np.concatenate([near, copies], axis=1))
         return asked, near, pairs, ask(pairs), ask, columns
 
 

@@ -8,6 +8,7 @@ from .presets import few_label_duplicates as few_label_duplicates
 from .presets import record_duplicates as record_duplicates
 from .record_features import RecordFeatures as RecordFeatures
 from .stack.encodings import Encodings as Encodings
+from .stack.general_formula import FEWEST_IN_TABLE as FEWEST_IN_TABLE
 from .stack.general_formula import FEWEST_PAIRS as FEWEST_PAIRS
 from .stack.general_formula import UnfamiliarTextsWarning as UnfamiliarTextsWarning
 from .stack.general_formula import are_unfamiliar as are_unfamiliar

@@ -55,6 +55,7 @@ from estimators.pairs.stack.final_model import (
 )
 from estimators.pairs.stack.floors import Sameness, apply_floors, samenesses
 from estimators.pairs.stack.general_formula import (
+    FEW_LABELS,
     FEWEST_PAIRS,
     GENERAL,
     MANY_PAIRS,
@@ -460,13 +461,46 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._all_inputs(self._texts_of(pairs), encodings)[:, : len(self.feature_names_out_)]
 
-    def _all_inputs(self, pairs: np.ndarray, encodings: Encodings | None = None) -> np.ndarray:
+    def _all_inputs(
+        self,
+        pairs: np.ndarray,
+        encodings: Encodings | None = None,
+        general: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Return the inputs of members, features and the general formula, and familiarity."""
         fitted = self.members_, self._collections, self.features_
         given = final_inputs(*fitted, pairs, self._neighbourhood, encodings or Encodings())
-        return self._with_general(given, pairs)
+        return self._with_general(given, pairs, general)
 
-    def predict_proba(self, pairs: Any) -> np.ndarray:
+    def _checked_general(self, general: Any, n_pairs: int) -> np.ndarray | None:
+        """Return the general scores of pairs of records, if given."""
+        if general is None:
+            return None
+        if self._general is None or getattr(self, "columns_", None) is None:
+            raise ValueError(
+                "general is given, but the model compares texts; general scores are only for "
+                "models of records: leave them out"
+            )
+        scores = np.asarray(general, dtype=np.float64)
+        if scores.shape != (n_pairs,):
+            raise ValueError(
+                f"general has the shape {scores.shape} for {n_pairs} pairs; give one score per pair"
+            )
+        if not ((scores >= 0) & (scores <= 1)).all():
+            raise ValueError("general has values outside 0 to 1; give DuplicateFinder.score_pairs")
+        return scores
+
+    @property
+    def takes_general(self) -> bool:
+        """Whether the model was fitted to few pairs of records, so that general scores help it."""
+        is_of_records = getattr(self, "columns_", None) is not None
+        return (
+            self._general is not None
+            and is_of_records
+            and len(self._general.training) <= FEW_LABELS
+        )
+
+    def predict_proba(self, pairs: Any, general: Any = None) -> np.ndarray:
         """Probability that pairs are duplicates.
 
         Some probabilities are fixed. Copies, which differ only in case, white space and Unicode
@@ -478,11 +512,20 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
             Texts.
+        general : array-like of float, shape (n_pairs,), default=None
+            For records: scores of the pairs by `DuplicateFinder.score_pairs` without a classifier,
+            which know the neighbours of a row in its table. They replace those of the general
+            formula, which sees each pair alone. They help models of up to 2,000 labels.
 
         Returns
         -------
         probabilities : ndarray of float64, shape (n_pairs, 2)
             Columns as in `classes_`, at the prior `prior_`.
+
+        Raises
+        ------
+        ValueError
+            If ``general`` is given to a model of texts, or is not one score from 0 to 1 per pair.
 
         Warns
         -----
@@ -494,7 +537,7 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         self._check_prior()
         check_is_fitted(self)
         pairs = self._texts_of(pairs)
-        inputs = self._all_inputs(pairs)
+        inputs = self._all_inputs(pairs, general=self._checked_general(general, len(pairs)))
         if self._general is not None and len(pairs) >= FEWEST_PAIRS:
             warn_of_unfamiliar(inputs[:, -1], "pairs")
         return self._mixed(inputs, pairs)
@@ -521,11 +564,13 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
             inputs = self._with_general(inputs, pairs)
         return self._mixed(inputs, pairs)
 
-    def _with_general(self, inputs: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    def _with_general(
+        self, inputs: np.ndarray, pairs: np.ndarray, general: np.ndarray | None = None
+    ) -> np.ndarray:
         """Let inputs end with the columns of the general formula, if the model has it."""
         if self._general is None:
             return inputs
-        more = self._general.columns(pairs, self.feature_names_out_, inputs)
+        more = self._general.columns(pairs, self.feature_names_out_, inputs, general)
         return np.column_stack([inputs[:, : self._n_own], more])
 
     @property
@@ -559,13 +604,15 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         """
         return self._label_where(duplicate_column(self.predict_proba(pairs), self) > 0.5)
 
-    def explain(self, pairs: Any) -> list[Any]:
+    def explain(self, pairs: Any, general: Any = None) -> list[Any]:
         """Explain probabilities by members and features, and by words if possible.
 
         Parameters
         ----------
         pairs : array-like of str, shape (n_pairs, 2)
             Texts.
+        general : array-like of float, shape (n_pairs,), default=None
+            As in `predict_proba`.
 
         Returns
         -------
@@ -583,7 +630,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         pairs, encodings = self._texts_of(pairs), Encodings()
         members = with_columns(self.members_, self._neighbourhood)
         names, typical, known = self.feature_names_out_, self.typical_, {}
-        inputs, copies = (self._all_inputs(given, encodings) for given in (pairs, pairs[:, [0, 0]]))
+        scores = self._checked_general(general, len(pairs))
+        inputs = self._all_inputs(pairs, encodings, scores)
+        copies = self._all_inputs(pairs[:, [0, 0]], encodings)
         if self._general is not None:
             names = [*names[: self._n_own], *NAMES]
             medians = np.median(self._general.training, axis=0)

@@ -27,7 +27,11 @@ BLOCK = 20_000
 
 
 def duplicate_probabilities(
-    model: Any, pairs: Any, *, advance: Callable[[int], Any] | None = None
+    model: Any,
+    pairs: Any,
+    *,
+    general: NDArray[np.float64] | None = None,
+    advance: Callable[[int], Any] | None = None,
 ) -> NDArray[np.float64]:
     """Return probabilities of duplicates, computed `BLOCK` pairs at a time.
 
@@ -37,6 +41,8 @@ def duplicate_probabilities(
         Fitted; column 1 of its ``predict_proba(pairs)`` is the probability of a duplicate.
     pairs : array-like of str, shape (n_pairs, 2)
         Texts.
+    general : ndarray of float64, shape (n_pairs,), optional
+        As in `DuplicateClassifier.predict_proba`.
     advance : callable, optional
         Called after each block with its number of pairs.
 
@@ -67,8 +73,10 @@ def duplicate_probabilities(
     pairs = as_records(pairs) or check_pairs(pairs)
     probabilities = np.empty(len(pairs))
     for start in range(0, len(pairs), BLOCK):
-        some = pairs[start : start + BLOCK]
-        probabilities[start : start + BLOCK] = _probabilities(model, some)
+        block = slice(start, start + BLOCK)
+        some = pairs[block]
+        known = {} if general is None else {"general": general[block]}
+        probabilities[block] = _probabilities(model, some, **known)
         if advance:
             advance(len(some))
     if hasattr(model, "familiarity") and len(pairs) >= FEWEST_PAIRS:
@@ -76,11 +84,11 @@ def duplicate_probabilities(
     return probabilities
 
 
-def _probabilities(model: Any, pairs: Any) -> NDArray[np.float64]:
+def _probabilities(model: Any, pairs: Any, **known: Any) -> NDArray[np.float64]:
     """Return probabilities of duplicates, without a warning on each batch."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnfamiliarTextsWarning)
-        return duplicate_column(model.predict_proba(pairs), model)
+        return duplicate_column(model.predict_proba(pairs, **known), model)
 
 
 def write_submission(

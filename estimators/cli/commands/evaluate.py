@@ -11,6 +11,7 @@ import numpy as np
 from estimators.cli import models, options, reading, writing
 from estimators.cli.console import note, progress
 from estimators.cli.figures import Thresholds, as_text, figures, thresholds_of
+from estimators.cli.general import general_scores
 from estimators.inputs import question_groups
 from estimators.inspection import (
     evaluation_page,
@@ -68,8 +69,9 @@ def evaluate(given: Any) -> None:
     if precision is not None or html is not None:
         labelled.check_labels("--html" if precision is None else "--precision")
     _note_on_known(classifier, texts)
+    general = general_scores(classifier, texts)
     with progress(len(texts), "evaluate") as advance:
-        p = duplicate_probabilities(classifier, texts, advance=advance)
+        p = duplicate_probabilities(classifier, texts, general=general, advance=advance)
     priors = {"prior_from": classifier.prior_, "prior": given.prior}
     record: dict[str, Any] = figures(y, p, **priors)
     text, by_threshold = as_text(record), None

@@ -10,7 +10,13 @@ import numpy as np
 
 from estimators.cli import options, reading, writing
 from estimators.cli.console import progress
-from estimators.cli.general import finder_of_pairs, model_of, pairs_to_score
+from estimators.cli.general import (
+    finder_of_pairs,
+    general_scores,
+    model_of,
+    note_kinds,
+    pairs_to_score,
+)
 from estimators.cli.tables import format_of
 from estimators.inspection import (
     explanations_page,
@@ -83,6 +89,7 @@ def explain(given: Any) -> None:
         texts = texts[:PAGE_PAIRS]
     if given.model is None:
         finder = finder_of_pairs(texts, given.encoder, kinds)
+        note_kinds(finder)
         verdicts = finder.explain(texts.tolist())
     else:
         verdicts = _verdicts(classifier, texts)
@@ -103,11 +110,13 @@ def explain(given: Any) -> None:
 
 def _verdicts(classifier: Any, texts: Any) -> list[Any]:
     verdicts: list[Any] = []
+    general = general_scores(classifier, texts)
     with progress(len(texts), "film explain") as advance:
         for start in range(0, len(texts), BLOCK):
-            block = texts[start : start + BLOCK]
-            verdicts += classifier.explain(block)
-            advance(len(block))
+            block = slice(start, start + BLOCK)
+            known = {} if general is None else {"general": general[block]}
+            verdicts += classifier.explain(texts[block], **known)
+            advance(len(texts[block]))
     return verdicts
 
 

@@ -321,10 +321,14 @@ class _Fit:
         if self.classifier is None:
             return
         texts, kinds = self.candidates.texts, self.candidates.kinds
-        some: Any = texts[:: -(-len(texts) // POOL)]
+        step = -(-len(texts) // POOL)
+        some: Any = texts[::step]
+        general = None
         if kinds is not None:
-            some = _records(some, kinds)
-        threshold = threshold_of_best_f1(duplicate_probabilities(self.classifier, some))
+            some, general = _records(some, kinds), self.candidates.scores[::step]
+        threshold = threshold_of_best_f1(
+            duplicate_probabilities(self.classifier, some, general=general)
+        )
         note(
             "the highest F1 of the candidates is expected from a probability of "
             f"{threshold:.2g} on; give it as --threshold with this model"

@@ -8,7 +8,13 @@ import click
 
 from estimators.cli import options, reading, writing
 from estimators.cli.console import Failure, progress
-from estimators.cli.general import finder_of_pairs, model_of, pairs_to_score
+from estimators.cli.general import (
+    finder_of_pairs,
+    general_scores,
+    model_of,
+    note_kinds,
+    pairs_to_score,
+)
 
 
 @options.command(
@@ -44,8 +50,10 @@ def score(given: Any) -> None:
     pairs as one table, like film duplicates. It adds the columns score, duplicate (the decision, 0
     or 1) and kind (how the texts differ). A model file adds the columns probability (that the pair
     is a duplicate), duplicate (the decision, 0 or 1) and familiarity (how much the texts resemble
-    the training texts, from 0 to 1; at 0 the general score decides). If over half of the pairs are
-    unlike the training texts, the first column is called score, because it is not calibrated.
+    the training texts, from 0 to 1; at 0 the general score decides). If a model of records learned
+    from at most 2,000 labels, and there are 1,000 pairs or more, their general scores as one table
+    are used too. If over half of the pairs are unlike the training texts, the first column is
+    called score, because it is not calibrated.
     """
     writing.check_places({"--out": given.out}, [given.pairs, given.model])
     classifier = model_of(given)
@@ -73,10 +81,14 @@ def score(given: Any) -> None:
         )
     if familiar is None:
         finder = finder_of_pairs(texts, given.encoder, kinds)
+        note_kinds(finder)
         scores, last = (each.tolist() for each in finder.score_pairs(texts.tolist()))
     else:
+        general = general_scores(classifier, texts)
         with progress(len(texts), "score") as advance:
-            scores = duplicate_probabilities(classifier, texts, advance=advance).tolist()
+            scores = duplicate_probabilities(
+                classifier, texts, general=general, advance=advance
+            ).tolist()
         last = familiar.round(4).tolist()
     columns = scores, [int(p > given.threshold) for p in scores], last
     rows = ([*row, *cells] for row, *cells in zip(table.rows, *columns, strict=True))

@@ -133,6 +133,7 @@ def candidate_pairs(asked: Asked, table: Table, seed: int, encoder: str = NO_ENC
             raise click.UsageError("--encoder finds pairs of a table of texts; leave it out")
         pairs = _drawn(asked.pairs, table, seed)
         finder = finder_of_pairs(pairs, encoder, asked.kinds)
+        note_kinds(finder)
         scores, _ = finder.score_pairs(pairs.tolist())
     else:
         name = models.chosen_encoder(encoder, len(set(asked.rows.texts)))

@@ -288,14 +288,38 @@ def test_a_model_of_records_scores_a_whole_table():
     left = left.rename(columns=lambda name: name.removeprefix("left_"))
     right = pairs[[c for c in pairs if c.startswith("right_")]]
     right = right.rename(columns=lambda name: name.removeprefix("right_"))
-    finder = DuplicateFinder(model).fit(right[right.columns[::-1]], beside=left)
+
+    def scored(finder):
+        finder.fit(right[right.columns[::-1]], beside=left)
+        found = finder.match(left, threshold=0.0)
+        return {(a, b): p for (a, b), p in zip(found.pairs.tolist(), found.scores, strict=True)}
+
+    finder = DuplicateFinder(model)
+    given, general = scored(finder), scored(DuplicateFinder(compare=list(model.columns_)))
     assert finder.columns_ == model.columns_ and finder.kinds_ == {}
-    found = finder.match(left, threshold=0.0)
-    given = {(a, b): p for (a, b), p in zip(found.pairs.tolist(), found.scores, strict=True)}
-    expected = model.predict_proba(pairs)[:, 1]
-    there = [row for row in range(len(pairs)) if (row, row) in given]
+    there = [row for row in range(len(pairs)) if given.get((row, row), 1) < 1]
     assert len(there) > 20
-    np.testing.assert_allclose([given[row, row] for row in there], expected[there])
+    some = pairs.iloc[there]
+    known = [general[row, row] for row in there]
+    in_table = model.predict_proba(some, general=known)[:, 1]
+    assert not np.allclose(in_table, model.predict_proba(some)[:, 1])
+    np.testing.assert_allclose([given[row, row] for row in there], in_table)
+    few = DuplicateFinder(model).fit(right[:20], beside=left[:20]).match(left[:20], threshold=0.0)
+    a, b = few.pairs[few.kind != "copy"].T
+    alone = [model.predict_proba(pairs[:20]).tolist()[row][1] for row in a[a == b]]
+    np.testing.assert_allclose(few.scores[few.kind != "copy"][a == b], alone)
+
+
+def test_explanations_by_a_model_of_records_are_of_its_scores_in_the_table():
+    pairs, y = products(160)
+    model = record_duplicates(cv=3, random_state=0).fit(pairs, y)
+    rows = pairs[[c for c in pairs if c.startswith("left_")]]
+    finder = DuplicateFinder(model, n_neighbors=20)
+    finder.fit(rows.rename(columns=lambda name: name.removeprefix("left_")))
+    asked = [(0, 1), (2, 9)]
+    (explained, *_), (score, *_) = finder.explain(asked), finder.score_pairs(asked)[0]
+    assert explained.probability == pytest.approx(score)
+    assert [*explained.columns] == ["title", "model", "price", "seen"]
 
 
 @pytest.mark.parametrize(

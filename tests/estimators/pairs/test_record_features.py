@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logit
 from sklearn.base import clone
 from sklearn.metrics import f1_score
 from sklearn.model_selection import cross_val_score
@@ -16,6 +17,7 @@ from estimators import (
 )
 from estimators.inputs import record_pairs
 from estimators.pairs import duplicate_probabilities
+from film.datasets import make_question_pairs
 
 BRANDS = "acme", "sony", "zenith", "orbit", "kumo", "tell"
 THINGS = "lamp", "camera", "phone", "radio", "printer", "clock"
@@ -209,3 +211,37 @@ def test_known_records_are_thinned_out(monkeypatch: pytest.MonkeyPatch):
     features = RecordFeatures().fit(TRAIN)
     assert all(len(names) <= 50 for names, *_ in features._known)
     assert np.isfinite(features.transform(TEST)).all()
+
+
+def test_general_scores_of_a_table_replace_those_of_each_pair(model):
+    scores = np.linspace(0.05, 0.95, len(TEST))
+    side = model._general
+    p = model.predict_proba(TEST, general=scores)[:, 1]
+    final = model.final_estimator_.predict_proba(model.inputs(TEST))[:, 1]
+    share = side.share + (1 - side.share) * (1 - model.familiarity(TEST))
+    assert (share < 0.9).any()
+    odds = (1 - share) * logit(np.clip(final, 1e-6, 1 - 1e-6))
+    odds += share * (side.offset + side.slope * logit(scores))
+    free = (p > 1e-5) & (p < 0.95)
+    assert free.sum() > 20
+    np.testing.assert_allclose(logit(p[free]), odds[free], rtol=1e-6)
+    verdicts = model.explain(TEST[:4], general=scores[:4])
+    np.testing.assert_allclose([verdict.probability for verdict in verdicts], p[:4])
+    given = duplicate_probabilities(model, TEST, general=scores)
+    np.testing.assert_array_equal(given, p)
+
+
+@pytest.mark.parametrize(
+    ("general", "words"),
+    [([0.5], r"general has the shape \(1,\) for 2 pairs"), ([0.5, 1.5], "outside 0 to 1")],
+)
+def test_bad_general_scores_are_refused(model, general, words):
+    with pytest.raises(ValueError, match=words):
+        model.predict_proba(TEST[:2], general=general)
+
+
+def test_general_scores_are_only_for_models_of_records():
+    data = make_question_pairs(60, random_state=0)
+    model = fast_duplicates(cv=2, rank=10, d=5).fit(data.pairs, data.y)
+    with pytest.raises(ValueError, match="the model compares texts"):
+        model.predict_proba(data.pairs[:1], general=[0.5])
