@@ -27,12 +27,19 @@ _THRESHOLDS = np.arange(1, 100) / 100
 _EDGES = np.arange(-6, 7.01, 0.25)
 """Bins of log-odds; pairs below the first bin are no duplicates."""
 
+_WIDE_EDGES = np.arange(-14, 7.01, 0.25)
+"""Bins in which scores may fall into two parts."""
+
 _HIGHEST_MODE = -1.0
 """Where all candidates score high, they are a family of near copies."""
 
-_VALLEY, _LOWER_PART, _FEWEST = 0.2, 0.1, 20
-"""By column, scores fall into two parts if counts between them are below this share of either
-highest count, and the lower part has this share of all pairs, and this many in its highest bin."""
+_VALLEY, _LOWER_PART, _FEWEST, _VARIANTS = 0.6, 0.1, 20, 1 / 3
+"""By column, scores of one table fall into two parts if counts between them are below this share of
+the highest count on either side, and the lower part has this share of all pairs, and this many in a
+bin. If more than the last share of the upper part differ, they are variants.
+
+Chosen on generated tables of people, works and products, with groups of up to ten rows.
+"""
 
 _CROSSINGS = np.arange(-4, 4.01, 0.5)
 _SLOPES = np.array([1.2, 1.8, 2.6, 3.8, 5.5])
@@ -49,6 +56,9 @@ _CROSSING_BY_COLUMN = {False: (2.0, 1.0), True: (2.0, 2.0)}
 
 _CROSSING_ALONE = (0.0, 0.5)
 """Where many columns decide alone, by EM, within one table."""
+
+_SPREAD_OF_VALLEY = 1.0
+"""Where scores lie in two parts, the odds are even near the valley."""
 
 _PER_ROW = 0.4
 """Spread of the half-normal prior of the number of duplicates per row, between two tables."""
@@ -160,6 +170,7 @@ def expected_precision(
     one_to_one: bool = False,
     by_column: bool = False,
     alone: bool = False,
+    differs: NDArray[np.bool_] | None = None,
     ask: Callable[[NDArray[np.intp]], Floats] | None = None,
 ) -> ExpectedPrecision:
     """Estimate precision and recall by threshold, without labels.
@@ -179,6 +190,10 @@ def expected_precision(
         Whether the scores hold the evidence of columns (`film.judge.log_odds_with_columns`).
     alone : bool, default=False
         Whether columns decide alone (`film.judge.separating_column_weights`).
+    differs : ndarray of bool, shape (n,), optional
+        By column, whether each pair differs in a number, a name or the like (`pair_kinds`). If the
+        scores of one table lie in two parts, the upper one holds duplicates unless over a third of
+        its pairs differ.
     ask : function, optional
         Returns the scores of further pairs, within one table, by which
         `film.judge.transitivity` is measured.
@@ -206,6 +221,9 @@ def expected_precision(
     cases with many duplicates per row of the smaller table are less likely. Some duplicates are
     added to all counts in F1, so that few pairs of a table without duplicates are listed.
 
+    If scores of records in one table lie in two parts, the odds are even near the valley between
+    them, unless many pairs above it differ in a number or the like, as variants of a product do.
+
     In groups, two duplicates of one row are duplicates of each other. If scores are not transitive,
     cases with groups are less likely. This can only raise the best threshold.
 
@@ -225,10 +243,14 @@ def expected_precision(
     """
     x, rounds = _placed(pairs, scores)
     kept = (scores < 1) & (x >= _EDGES[0])
-    cases = _cases(two_tables, by_column, alone)
     n_rows = _n_rows(pairs, two_tables)
-    n_below = int((x < _EDGES[0]).sum()) if by_column else None
-    weights = _weights(x[kept], rounds[kept], cases, n_rows, two_tables, n_below)
+    lower = valley = None
+    if by_column and not two_tables:
+        others = scores < 1
+        none = np.zeros(len(x), dtype=bool)
+        lower, valley = _two_parts(x[others], (none if differs is None else differs)[others])
+    cases = _cases(two_tables, by_column, alone, valley)
+    weights = _weights(x[kept], rounds[kept], cases, n_rows, two_tables, lower)
     every = [weights]
     if ask is not None:
         closed = transitivity(pairs[kept], scores[kept], expit(_CROSSINGS), ask)
@@ -290,11 +312,11 @@ def _weights(
     cases: _Cases,
     n_rows: int,
     two_tables: bool,
-    n_below: int | None = None,
+    lower: int | None = None,
 ) -> Floats:
     """Weigh the cases by the counts of scores in each round, and by what is usual.
 
-    ``n_below`` is the number of pairs below the first bin, if scores may lie in two parts.
+    ``lower`` is the bin of the mode of the lower part, if scores lie in two parts.
     """
     if not len(x):
         return _normalized(cases.log_prior)
@@ -302,7 +324,7 @@ def _weights(
     per_row = expit(cases.log_odds(means, of_round)) @ n / n_rows
     log_prior = cases.log_prior - (per_row / _PER_ROW) ** 2 / 2 * two_tables
     counts = np.array([np.histogram(x[rounds == k], _EDGES)[0] for k in range(N_ROUNDS)])
-    learned = _normalized(log_prior + _log_likelihood(counts.astype(float), cases, n_below))
+    learned = _normalized(log_prior + _log_likelihood(counts.astype(float), cases, lower))
     usual = FALLBACK[two_tables]
     return (1 - usual) * learned + usual * _normalized(log_prior)
 
@@ -363,13 +385,17 @@ def _log_closed(cases: _Cases, closed: Transitivity, n_rows: int) -> Floats:
     return (-(misses**2) / 2 * more / (more + _FEW_ROWS))[place]
 
 
-def _cases(two_tables: bool, by_column: bool = False, alone: bool = False) -> _Cases:
+def _cases(
+    two_tables: bool, by_column: bool = False, alone: bool = False, valley: float | None = None
+) -> _Cases:
     grid = itertools.product(_CROSSINGS, _SLOPES, _LATER)
     rows = np.array([(t, b, *kind) for t, b, kind in grid])
     crossing, slope, later, share, usual_slope, spread = rows.T
     mean, sd = (_CROSSING_BY_COLUMN if by_column else _USUAL_CROSSING)[two_tables]
     if alone and not two_tables:
         mean, sd = _CROSSING_ALONE
+    if valley is not None:
+        mean, sd = valley, _SPREAD_OF_VALLEY
     log_prior = (
         np.log(share)
         - ((crossing - mean) / sd) ** 2 / 2
@@ -378,11 +404,10 @@ def _cases(two_tables: bool, by_column: bool = False, alone: bool = False) -> _C
     return _Cases(crossing, slope, later, log_prior)
 
 
-def _log_likelihood(counts: Floats, cases: _Cases, n_below: int | None) -> Floats:
+def _log_likelihood(counts: Floats, cases: _Cases, lower: int | None) -> Floats:
     """Return the likelihood of counts, (n_rounds, n_bins), by case, up to a constant."""
-    smooth = np.convolve(counts[1:].sum(axis=0), [1, 2, 3, 2, 1], "same") / 9
     # Below the mode, most pairs are no candidates.
-    mode = int(smooth.argmax()) if n_below is None else _mode(smooth, n_below)
+    mode = int(_smoothed(counts[1:].sum(axis=0)).argmax()) if lower is None else lower
     first = min(mode, int(np.searchsorted(_EDGES, _HIGHEST_MODE)))
     x = ((_EDGES[1:] + _EDGES[:-1]) / 2)[first:]
     counts = counts[:, first:]
@@ -403,18 +428,31 @@ def _log_likelihood(counts: Floats, cases: _Cases, n_below: int | None) -> Float
     return _penalised_poisson(design, counts.ravel(), weight, offset)
 
 
-def _mode(counts: Floats, n_below: int) -> int:
-    """Return the place of the highest count, or of the one before a deep valley on its left.
+def _smoothed(counts: Floats) -> Floats:
+    return np.convolve(counts, [1, 2, 3, 2, 1], "same") / 9
 
-    Before a valley are at least a tenth of all pairs, ``n_below`` of them below the first count.
+
+def _two_parts(x: Floats, differs: NDArray[np.bool_]) -> tuple[int, float] | tuple[None, None]:
+    """Return the bin of the mode before the first deep valley, and the log-odds of the valley.
+
+    Both are None if scores are in one part. Variants of one product or work lie above a valley too,
+    but many of their pairs differ.
     """
-    highest = int(counts.argmax())
-    total = n_below + np.cumsum(counts)
+    counts = _smoothed(_smoothed(np.histogram(x, _WIDE_EDGES)[0].astype(float)))
+    total = np.searchsorted(np.sort(x), _WIDE_EDGES[1:])
     before = np.maximum.accumulate(counts)
-    is_deep = (counts < _VALLEY * before) & (before >= _FEWEST)
-    valley = is_deep & (total > _LOWER_PART * total[-1])
-    places = np.flatnonzero(valley[: highest + 1])
-    return int(counts[: places[0]].argmax()) if len(places) else highest
+    least = np.minimum(before, np.maximum.accumulate(counts[::-1])[::-1])
+    valleys = (counts < _VALLEY * least) & (least >= _FEWEST) & (total > _LOWER_PART * len(x))
+    if not valleys.any():
+        return None, None
+    place = int(valleys.argmax())
+    end = place + int(counts[place:].argmax())
+    lowest = place + int(counts[place : end + 1].argmin())
+    valley = float(_WIDE_EDGES[lowest])
+    if differs[x >= valley].mean() > _VARIANTS:
+        return None, None
+    n_more = len(_WIDE_EDGES) - len(_EDGES)
+    return max(0, int(counts[:place].argmax()) - n_more), valley
 
 
 def _penalised_poisson(X: Floats, counts: Floats, weight: Floats, offset: Floats) -> Floats:

@@ -51,6 +51,31 @@ def test_columns_find_what_joined_texts_miss():
     assert by_column > 0.95 and by_column >= as_texts
 
 
+def test_large_groups_with_errors_in_every_cell_are_found():
+    rng = np.random.default_rng(0)
+
+    def typed(cell):
+        for place in rng.integers(len(cell), size=1):
+            cell = cell[:place] + cell[place + 1 :]
+        return cell if rng.random() < 0.9 else ""
+
+    rows, entity = [], []
+    for number in range(90):
+        first, last, host = ("".join(rng.choice([*"aeioubdfgklmnprst"], 7)) for _ in range(3))
+        name = f"{rng.choice(FIRST)} {last}"
+        street = f"{rng.integers(1, 99)} {rng.choice(LAST)} street"
+        mail = f"{first}@{host}.example"
+        for _ in range(rng.choice([1, 4, 6])):
+            rows.append((typed(name), typed(street), typed(mail)))
+            entity.append(number)
+    table = pd.DataFrame(rows, columns=["name", "street", "mail"])
+    found = DuplicateFinder().fit(table).find()
+    entity = np.array(entity)
+    same = np.equal(*entity[found.pairs].T)
+    n_pairs = (np.bincount(entity) * (np.bincount(entity) - 1) // 2).sum()
+    assert 2 * same.sum() / (len(same) + n_pairs) > 0.85
+
+
 def test_a_person_may_have_many_rows():
     """Neighbours are then of the same person, so ranks mislead, and columns decide alone."""
     frame, _ = people(60, seed=6, n_twice=0)

@@ -70,12 +70,41 @@ def slow_evidence(X, counts, weight, mean, spread, offset, start):
     return -loss - np.linalg.slogdet(curvature)[1] / 2, beta
 
 
-def slow_expected(pairs, scores, two_tables=False, one_to_one=False, by_column=False, alone=False):
+def slow_two_parts(x, differs):
+    """The bin of the lower mode and the valley; None if there is one part or many above differ."""
+    edges = np.linspace(-14, 7, 85)
+    counts = np.histogram(x, edges)[0]
+    for _ in range(2):
+        padded = np.pad(counts, 2)
+        counts = [padded[i : i + 5] @ [1, 2, 3, 2, 1] / 9 for i in range(84)]
+    for i in range(84):
+        lower = min(max(counts[: i + 1]), max(counts[i:]))
+        if counts[i] < 0.6 * lower and lower >= 20 and np.mean(x < edges[i + 1]) > 0.1:
+            upper = i + int(np.argmax(counts[i:]))
+            valley = edges[i + int(np.argmin(counts[i : upper + 1]))]
+            if np.mean(differs[x >= valley]) > 1 / 3:
+                return None, None
+            return max(0, int(np.argmax(counts[:i])) - 32), valley
+    return None, None
+
+
+def slow_expected(
+    pairs,
+    scores,
+    two_tables=False,
+    one_to_one=False,
+    by_column=False,
+    alone=False,
+    differs=None,
+):
     """Precision, recall, their intervals and F1 by the model, for one of its cases at a time."""
     x = logit(np.clip(scores, 1e-9, 1 - 1e-9))
     rows_of = [set(side) for side in pairs.T.tolist()]
     n_rows = min(map(len, rows_of)) if two_tables else len(set.union(*rows_of))
-    n_far = np.sum(x < -6)
+    differs = np.zeros(len(x), bool) if differs is None else differs
+    lower = valley = None
+    if by_column and not two_tables:
+        lower, valley = slow_two_parts(x[scores < 1], differs[scores < 1])
     pairs, scores, x = (values[x >= -6] for values in (pairs, scores, x))
     rounds = slow_rounds(pairs, scores, 5)[scores < 1]
     x = x[scores < 1]
@@ -83,18 +112,7 @@ def slow_expected(pairs, scores, two_tables=False, one_to_one=False, by_column=F
     counts = np.array([np.histogram(x[rounds == k], edges)[0] for k in range(5)])
     later = np.pad(counts[1:].sum(axis=0), 2)
     smooth = [later[i : i + 5] @ [1, 2, 3, 2, 1] / 9 for i in range(52)]
-    first, highest, n_before = int(np.argmax(smooth)), 0.0, n_far
-    for i in range(first):
-        n_before += smooth[i]
-        highest = max(highest, smooth[i])
-        if (
-            by_column
-            and smooth[i] < 0.2 * highest
-            and highest >= 20
-            and n_before > 0.1 * (n_far + sum(smooth))
-        ):
-            first = smooth.index(highest)
-            break
+    first = int(np.argmax(smooth)) if lower is None else lower
     first = min(first, 20)  # where the log-odds are -1
     rows, weight, at = [], [], []
     for k, n in enumerate(counts):
@@ -112,6 +130,8 @@ def slow_expected(pairs, scores, two_tables=False, one_to_one=False, by_column=F
     kinds = [(0.02, 0.6, 2.8, 0.4), (0.15, 0.25, 2.8, 0.4), (1.0, 0.15, 4.0, 0.25)]
     usual_crossing = {False: [(0.8, 1), (-0.3, 1.2)], True: [(2, 1), (2, 2)]}
     centre, width = (0, 0.5) if alone else usual_crossing[by_column][two_tables]
+    if valley is not None:
+        centre, width = valley, 1.0
     listed = rounds == 0 if one_to_one else np.ones(len(x), dtype=bool)
     thresholds = np.arange(1, 100) / 100
     cell = (x[:, None] >= logit(thresholds)).sum(axis=1) * 9 + rounds
@@ -198,6 +218,16 @@ def test_the_model_of_two_parts_is_that_of_loops():
     check_model(pairs, scores, by_column=True)
     found = expected_precision(pairs, scores, by_column=True)
     assert _f1(scores, same, found.best_threshold) > 0.99
+    far = np.where(same, scores, expit(logit(scores) - 6.0))
+    assert (far[~same] < expit(-6)).mean() > 0.5
+    check_model(pairs, far, by_column=True)
+    found = expected_precision(pairs, far, by_column=True)
+    assert _f1(far, same, found.best_threshold) > 0.99
+    # Variants of one product are above the valley too, but many of their pairs differ.
+    for given, is_lower in ((same, False), (same & (np.arange(len(same)) % 4 == 0), True)):
+        check_model(pairs, far, by_column=True, differs=given)
+        other = expected_precision(pairs, far, by_column=True, differs=given)
+        assert (other.best_threshold == found.best_threshold) == is_lower
 
 
 def test_scores_that_are_not_transitive_raise_the_threshold():
