@@ -191,12 +191,12 @@ class GeneralScores:
         self._pairs = pairs
         self._cosines = cosines
 
-    def _parts(
+    def parts(
         self,
         pairs: np.ndarray,
         texts: tuple[Sequence[str], Sequence[str]],
         cosines: np.ndarray,
-        paired: PairedCells | None,
+        paired: PairedCells | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Return what `film.judge.general_features` takes."""
         if self.columns is None or paired is None:
@@ -229,7 +229,7 @@ class GeneralScores:
             Their centred cosines by an encoder.
         """
         paired = None if self.columns is None else self.columns.paired(texts)
-        parts = self._parts(pairs, texts, cosines, paired)
+        parts = self.parts(pairs, texts, cosines, paired)
         odds, alone = general_log_odds(*parts, meanings), parts[0]
         kinds = pair_kinds(alone)
         if self.columns is not None and paired is not None:
@@ -251,5 +251,5 @@ class GeneralScores:
     ) -> tuple[float, np.ndarray]:
         """Return what `film.judge.general_effects` returns, and the effects of columns."""
         paired = None if self.columns is None else self.columns.paired(texts)
-        found = general_effects(*self._parts(pairs, texts, cosines, paired), meanings)
+        found = general_effects(*self.parts(pairs, texts, cosines, paired), meanings)
         return found if self.columns is None else self.columns.effects(texts, *found)

@@ -33,10 +33,11 @@ _WIDE_EDGES = np.arange(-14, 7.01, 0.25)
 _HIGHEST_MODE = -1.0
 """Where all candidates score high, they are a family of near copies."""
 
-_VALLEY, _LOWER_PART, _FEWEST, _VARIANTS = 0.6, 0.1, 20, 1 / 3
+_VALLEY, _LOWER_PART, _FEWEST, _THIRD = 0.6, 0.1, 20, 1 / 3
 """By column, scores of one table fall into two parts if counts between them are below this share of
 the highest count on either side, and the lower part has this share of all pairs, and this many in a
-bin. If more than the last share of the upper part differ, they are variants.
+bin. The upper part holds duplicates if at most a third of them differ, as variants do, and at least
+a third have a score above one half; else the parts are of pairs that share little or less.
 
 Chosen on generated tables of people, works and products, with groups of up to ten rows.
 """
@@ -433,26 +434,29 @@ def _smoothed(counts: Floats) -> Floats:
 
 
 def _two_parts(x: Floats, differs: NDArray[np.bool_]) -> tuple[int, float] | tuple[None, None]:
-    """Return the bin of the mode before the first deep valley, and the log-odds of the valley.
+    """Return the bin of the mode before the last deep valley, and the log-odds of the valley.
 
-    Both are None if scores are in one part. Variants of one product or work lie above a valley too,
-    but many of their pairs differ.
+    Both are None if scores are in one part, or the valley is below all crossings. Variants of one
+    product or work lie above a valley too, but many of their pairs differ, and so do people of one
+    family or town, but few of their scores are above one half.
     """
     counts = _smoothed(_smoothed(np.histogram(x, _WIDE_EDGES)[0].astype(float)))
     total = np.searchsorted(np.sort(x), _WIDE_EDGES[1:])
     before = np.maximum.accumulate(counts)
     least = np.minimum(before, np.maximum.accumulate(counts[::-1])[::-1])
-    valleys = (counts < _VALLEY * least) & (least >= _FEWEST) & (total > _LOWER_PART * len(x))
-    if not valleys.any():
+    depth = counts / np.maximum(least, 1e-9)
+    is_deep = (depth < _VALLEY) & (least >= _FEWEST) & (total > _LOWER_PART * len(x))
+    places = np.flatnonzero(is_deep & (_WIDE_EDGES[:-1] >= _CROSSINGS[0]))
+    if not len(places):
         return None, None
-    place = int(valleys.argmax())
-    end = place + int(counts[place:].argmax())
-    lowest = place + int(counts[place : end + 1].argmin())
-    valley = float(_WIDE_EDGES[lowest])
-    if differs[x >= valley].mean() > _VARIANTS:
+    # The last run of adjacent places.
+    run = places[places - np.arange(len(places)) == places[-1] - len(places) + 1]
+    valley = float(_WIDE_EDGES[run[depth[run].argmin()]])
+    above = x >= valley
+    if differs[above].mean() > _THIRD or (x[above] > 0).mean() < _THIRD:
         return None, None
     n_more = len(_WIDE_EDGES) - len(_EDGES)
-    return max(0, int(counts[:place].argmax()) - n_more), valley
+    return max(0, int(counts[: run[0]].argmax()) - n_more), valley
 
 
 def _penalised_poisson(X: Floats, counts: Floats, weight: Floats, offset: Floats) -> Floats:

@@ -77,15 +77,18 @@ def slow_two_parts(x, differs):
     for _ in range(2):
         padded = np.pad(counts, 2)
         counts = [padded[i : i + 5] @ [1, 2, 3, 2, 1] / 9 for i in range(84)]
-    for i in range(84):
+    run, depths = [], {}
+    for i in range(40, 84):  # from -4 on
         lower = min(max(counts[: i + 1]), max(counts[i:]))
         if counts[i] < 0.6 * lower and lower >= 20 and np.mean(x < edges[i + 1]) > 0.1:
-            upper = i + int(np.argmax(counts[i:]))
-            valley = edges[i + int(np.argmin(counts[i : upper + 1]))]
-            if np.mean(differs[x >= valley]) > 1 / 3:
-                return None, None
-            return max(0, int(np.argmax(counts[:i])) - 32), valley
-    return None, None
+            run = [*run, i] if i - 1 in run else [i]
+            depths[i] = counts[i] / lower
+    if not run:
+        return None, None
+    valley = edges[min(run, key=depths.get)]
+    if np.mean(differs[x >= valley]) > 1 / 3 or np.mean(x[x >= valley] > 0) < 1 / 3:
+        return None, None
+    return max(0, int(np.argmax(counts[: run[0]])) - 32), valley
 
 
 def slow_expected(
