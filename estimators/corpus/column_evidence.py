@@ -51,7 +51,8 @@ class PairedCells(NamedTuple):
     first, second : sequence of str
         The records of each pair.
     columns : tuple of (list of str, ndarray of int, ndarray of int)
-        For each column its different cells, pairs of them, and which of these each pair has.
+        For each column: its distinct cells; the distinct pairs of cells, as numbers of cells,
+        (n, 2); and for each pair of records, the number of its pair of cells, (n_pairs,).
     """
 
     first: Sequence[str]
@@ -277,7 +278,7 @@ class ColumnEvidence:
     def _pairs_of_cells(
         self, first: Sequence[str], second: Sequence[str]
     ) -> Iterator[tuple[list[str], np.ndarray, np.ndarray]]:
-        """Yield for each column its different cells, pairs of them, and which each pair has."""
+        """Yield the entry of each column in `PairedCells.columns`."""
         records, codes = distinct_texts(
             np.column_stack([as_texts(list(side)) for side in (first, second)])
         )

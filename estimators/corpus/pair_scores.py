@@ -189,12 +189,14 @@ class PairScores:
         found.wanted = wanted
         if wanted.is_estimated and self.name == "score":
             kinds |= {"by_column": self.columns is not None, "alone": found.columns_decide}
-            differs = np.array([kind.startswith("differs") for kind in found.answers[1]], bool)
+            one_table = not kinds.get("two_tables")
+            differs: Any = None
+            if self.columns is not None and one_table:
+                differs = np.array([kind.startswith("differs") for kind in found.answers[1]], bool)
 
             def ask(pairs: np.ndarray) -> np.ndarray:
                 return self.of_more(pairs, found.prior, 0)[0]
 
-            one_table = not kinds.get("two_tables")
             found.expected = expected_precision(
                 points, found.scores, differs=differs, ask=ask if one_table else None, **kinds
             )

@@ -282,11 +282,10 @@ def column_kind(values: Sequence[str], name: str = "") -> str:
     -------
     kind : str
         One of `COLUMN_KINDS`: the first of date, phone, number, point, web and code that nine of
-        ten values fit, else "text". Digits alone are numbers, but
-        phones or codes if a tenth begins with 0 or if nine of ten have the same length of eight
-        digits or more. Pairs
-        of numbers are points by the name of the column, or if at least half of them have three
-        decimals in both numbers: two prices have two. Codes are one or two words with digits.
+        ten values fit, else "text". Digits alone are numbers, but phones or codes if a tenth begins
+        with 0, or if nine of ten have the same length of eight digits or more. Pairs of numbers are
+        points by the name of the column, or if at least half of them have three decimals in both
+        numbers: two prices have two. Codes are one or two words with digits.
 
     Notes
     -----

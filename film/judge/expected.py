@@ -36,8 +36,8 @@ _HIGHEST_MODE = -1.0
 _VALLEY, _LOWER_PART, _FEWEST, _THIRD = 0.6, 0.1, 20, 1 / 3
 """By column, scores of one table fall into two parts if counts between them are below this share of
 the highest count on either side, and the lower part has this share of all pairs, and this many in a
-bin. The upper part holds duplicates if at most a third of them differ, as variants do, and at least
-a third have a score above one half; else the parts are of pairs that share little or less.
+bin. The upper part holds duplicates if at most a third of its pairs differ, as variants do, and at
+least a third have a score above one half. Otherwise both parts hold other pairs.
 
 Chosen on generated tables of people, works and products, with groups of up to ten rows.
 """
@@ -192,9 +192,8 @@ def expected_precision(
     alone : bool, default=False
         Whether columns decide alone (`film.judge.separating_column_weights`).
     differs : ndarray of bool, shape (n,), optional
-        By column, whether each pair differs in a number, a name or the like (`pair_kinds`). If the
-        scores of one table lie in two parts, the upper one holds duplicates unless over a third of
-        its pairs differ.
+        By column, whether each pair differs in a number, a name or the like (`pair_kinds`); by
+        default none does.
     ask : function, optional
         Returns the scores of further pairs, within one table, by which
         `film.judge.transitivity` is measured.
@@ -223,7 +222,8 @@ def expected_precision(
     added to all counts in F1, so that few pairs of a table without duplicates are listed.
 
     If scores of records in one table lie in two parts, the odds are even near the valley between
-    them, unless many pairs above it differ in a number or the like, as variants of a product do.
+    them. This does not hold if over a third of the pairs above it differ in a number or the like,
+    as variants of a product do, or if less than a third have a score above one half.
 
     In groups, two duplicates of one row are duplicates of each other. If scores are not transitive,
     cases with groups are less likely. This can only raise the best threshold.
@@ -436,8 +436,8 @@ def _smoothed(counts: Floats) -> Floats:
 def _two_parts(x: Floats, differs: NDArray[np.bool_]) -> tuple[int, float] | tuple[None, None]:
     """Return the bin of the mode before the last deep valley, and the log-odds of the valley.
 
-    Both are None if scores are in one part, or the valley is below all crossings. Variants of one
-    product or work lie above a valley too, but many of their pairs differ, and so do people of one
+    Both are None if scores are in one part, or the valley is below all crossings. Variants of a
+    product or a work lie above a valley too, but many of their pairs differ. So do people of one
     family or town, but few of their scores are above one half.
     """
     counts = _smoothed(_smoothed(np.histogram(x, _WIDE_EDGES)[0].astype(float)))

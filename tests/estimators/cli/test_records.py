@@ -1,9 +1,11 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.metrics import log_loss
 
-from estimators import load_model
+from estimators import DuplicateFinder, load_model
 from tests.estimators.cli.commands import refused, run
 from tests.estimators.pairs.test_record_features import products
 
@@ -44,6 +46,29 @@ def test_a_saved_model_scores_records_in_any_order_of_columns(place):
     )
     assert other.code == 0, other.err
     assert [row["probability"] for row in other.rows] == [row["probability"] for row in first.rows]
+
+
+def test_a_model_of_few_labels_scores_many_pairs_as_one_table(place, tmp_path):
+    test, y = products(1000, seed=1)
+    test.assign(label=y).to_csv(tmp_path / "many.csv", index=False)
+    model = load_model(place / "m.film")
+    cells = [test[[f"{side}_{name}" for name in model.columns_]] for side in ("left", "right")]
+    rows = list(map(tuple, np.stack(cells, axis=1).reshape(2000, -1).tolist()))
+    distinct = list(dict.fromkeys(rows))
+    table = pd.DataFrame(distinct, columns=list(model.columns_))
+    finder = DuplicateFinder().fit(table, ids=distinct)
+    general = finder.score_pairs(zip(rows[::2], rows[1::2], strict=True))[0]
+    alone = model.predict_proba(test)[:, 1]
+    expected = model.predict_proba(test, general=general)[:, 1]
+    assert np.abs(expected - alone).max() > 0.05
+    scored = run("score", tmp_path / "many.csv", "-m", place / "m.film")
+    p = [float(row["probability"]) for row in scored.rows]
+    np.testing.assert_allclose(p, expected, atol=1e-6)
+    explained = run("explain", tmp_path / "many.csv", "-m", place / "m.film", "--format", "jsonl")
+    p = [verdict["probability"] for verdict in explained.records]
+    np.testing.assert_allclose(p, expected, atol=1e-6)
+    measured = run("evaluate", tmp_path / "many.csv", "-m", place / "m.film", "--format", "json")
+    assert json.loads(measured.out)["log loss"] == pytest.approx(log_loss(y, expected), abs=1e-6)
 
 
 def test_evaluate_measures_a_model_of_records(place):
