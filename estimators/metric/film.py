@@ -63,8 +63,6 @@ class FILM(TripletMetric):
         paper.
     n_random : int, default=5
         Random dissimilar points per anchor when triplets are mined from labels.
-    n_nearest : int, default=0
-        Nearest dissimilar points per anchor when triplets are mined from labels.
     max_iter : int, default=100
         Maximum number of rounds, including those that polish maps.
     tol : float, default=1e-2
@@ -146,7 +144,6 @@ class FILM(TripletMetric):
     whitening: float = 0.75
     solver: str = "eigen"
     n_random: int = 5
-    n_nearest: int = 0
     max_iter: int = 100
     tol: float = 1e-2
     memory: Any = None
@@ -190,9 +187,7 @@ class FILM(TripletMetric):
             del low
             coordinates *= scale
             if triplets is None:
-                space = coordinates * sigma**whitening if self.n_nearest else None
-                triplets = self._mined(points, labels, rng, space)
-                del space
+                triplets = self._mined(labels, rng)
             anchors, pulls = self._pulled(triplets, coordinates)
             second_moment = np.einsum("nr,nr->r", coordinates, coordinates) / len(coordinates)
             # Only the anchors are needed from here on.

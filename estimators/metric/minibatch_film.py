@@ -33,9 +33,6 @@ class MiniBatchFILM(TripletMetric):
         length ‖y‖².
     n_random : int, default=5
         Random dissimilar points per anchor when triplets are mined from labels.
-    n_nearest : int, default=0
-        Nearest dissimilar points per anchor when triplets are mined from labels, found in a
-        decomposition of all rows.
     max_iter : int, default=50
         Maximum number of passes over the triplets.
     tol : float, default=1e-2
@@ -89,7 +86,6 @@ class MiniBatchFILM(TripletMetric):
     rank: int = 600
     margin: float = 0.2
     n_random: int = 5
-    n_nearest: int = 0
     max_iter: int = 50
     tol: float = 1e-2
     batch_size: int = 1024
@@ -116,7 +112,7 @@ class MiniBatchFILM(TripletMetric):
         with self._unchanged_on_error():
             points, labels, triplets = self._check_data(X, y, reset=first)
             points, rng = in_rounded_units(points)[0], self._generator()
-            triplets = self._mined(points, labels, rng) if triplets is None else triplets
+            triplets = self._mined(labels, rng) if triplets is None else triplets
             if first:
                 D = points.shape[1]
                 d = min(self.d, D)
@@ -134,7 +130,7 @@ class MiniBatchFILM(TripletMetric):
 
     def _learn(self, points: Any, labels: Any, triplets: Any, rng: np.random.Generator) -> None:
         points = in_rounded_units(points)[0]
-        triplets = self._mined(points, labels, rng) if triplets is None else triplets
+        triplets = self._mined(labels, rng) if triplets is None else triplets
         rank = min(self.rank, *points.shape)
         d = min(self.d, rank)
         self._warn_reduced(rank, d, points.shape)

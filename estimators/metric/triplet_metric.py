@@ -25,11 +25,9 @@ from estimators.inputs import (
 )
 from film.metric import (
     StopReason,
-    nearest_dissimilar,
     ordered_share,
     project,
     triplets_from_labels,
-    truncated_svd,
 )
 
 
@@ -43,7 +41,6 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     rank: int
     margin: float
     n_random: int
-    n_nearest: int
     max_iter: int
     tol: float
     random_state: Any
@@ -121,7 +118,7 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         points, labels, triplets = self._check_data(X, y, reset=False)
         if triplets is None:
-            triplets = self._mined(in_units(points)[0], labels, self._generator(default=0))
+            triplets = self._mined(labels, self._generator(default=0))
         used, triplets = np.unique(triplets, return_inverse=True)
         Y = project(in_units(points[used])[0], self.components_.astype(points.dtype, copy=False))
         return ordered_share(Y, triplets.reshape(-1, 3))
@@ -138,12 +135,8 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
     def _check_parameters(self) -> None:
-        for name in ("d", "rank", "max_iter"):
+        for name in ("d", "rank", "n_random", "max_iter"):
             check_integer(name, getattr(self, name), 1)
-        for name in ("n_random", "n_nearest"):
-            check_integer(name, getattr(self, name), 0)
-        if self.n_random + self.n_nearest == 0:
-            raise ValueError("n_random=0 and n_nearest=0 leave nothing to mine; raise one of them")
         check_real("margin", self.margin, 0)
         check_real("tol", self.tol, 0)
         check_verbose(self.verbose)
@@ -180,24 +173,9 @@ class TripletMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         labels, triplets = labels_or_triplets(targets, points.shape[0])
         return points, labels, triplets
 
-    def _mined(
-        self, points: Any, labels: Any, rng: np.random.Generator, space: Any = None
-    ) -> np.ndarray:
-        """Mine triplets from labels; nearest points are found in ``space`` or in a new SVD."""
-
-        def nearest(anchors: np.ndarray, groups: np.ndarray) -> np.ndarray:
-            coordinates = space
-            if coordinates is None:
-                low = truncated_svd(points, min(self.rank, *points.shape), random_state=rng)
-                coordinates = low.left * low.singular_values
-            return nearest_dissimilar(coordinates, anchors, groups, self.n_nearest)
-
-        triplets = triplets_from_labels(
-            labels,
-            n_random=self.n_random,
-            nearest=nearest if self.n_nearest else None,
-            random_state=rng,
-        )
+    def _mined(self, labels: Any, rng: np.random.Generator) -> np.ndarray:
+        """Mine triplets from labels."""
+        triplets = triplets_from_labels(labels, n_random=self.n_random, random_state=rng)
         if len(triplets) == 0:
             raise nothing_mined(labels)
         return triplets

@@ -111,7 +111,8 @@ _GONE = {
     ),
     "ContextRegressor": ("reference",),
     "PairTeacher": ("checkpoint",),
-    "FILM": ("device",),
+    "FILM": ("device", "n_nearest"),
+    "MiniBatchFILM": ("n_nearest",),
     "DuplicateFinder": ("device",),
     "DuplicateClassifier": (
         *("_domain", "_familiarity", "_training_similarity", "_untrained", "untrained_share_"),

@@ -11,7 +11,6 @@ from .svd import symmetric_root as symmetric_root
 from .svd import truncated_svd as truncated_svd
 from .triplets import anchor_sums as anchor_sums
 from .triplets import check_triplets as check_triplets
-from .triplets import nearest_dissimilar as nearest_dissimilar
 from .triplets import ordered_share as ordered_share
 from .triplets import threshold_pulls as threshold_pulls
 from .triplets import triplets_from_labels as triplets_from_labels

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ from film.metric.svd import threaded_product
 
 MAX_SIMILAR = 10
 """Maximum similar points per anchor, so that a cluster of m points costs m · MAX_SIMILAR."""
-# Maximum number held at a time: triplets with their vectors, and cosines.
+# Maximum number of triplets whose vectors are held at a time.
 _TRIPLETS = 65_536
-_BLOCK_CELLS = 32_000_000
 
 
 def check_triplets(triplets: Any, n_points: int) -> np.ndarray:
@@ -149,7 +147,7 @@ def triplets_from_pairs(
     negatives = pairs[~y]
     negatives = negatives[clusters[negatives[:, 0]] != clusters[negatives[:, 1]]]
     labelled = np.vstack([negatives, negatives[:, ::-1]])
-    triplets = _combine(clusters, labelled, n_random, None, random_state)
+    triplets = _combine(clusters, labelled, n_random, random_state)
     if null is None:
         return triplets
     alone = np.unique(labelled[~np.isin(labelled[:, 0], triplets[:, 0])], axis=0)
@@ -161,7 +159,6 @@ def triplets_from_labels(
     labels: np.ndarray,
     *,
     n_random: int,
-    nearest: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> np.ndarray:
     """Mine triplets from group labels.
@@ -172,10 +169,6 @@ def triplets_from_labels(
         Points with the same label are similar, all others dissimilar.
     n_random : int
         Random dissimilar points per anchor.
-    nearest : callable, optional
-        Called once as ``nearest(anchors, groups)``, with the group number of each point; returns
-        row indices of further dissimilar points, of shape (len(anchors), count), as
-        `nearest_dissimilar` does; −1 means no point.
     random_state : int, Generator or None
         Seeds the choice of mates and of random dissimilar points.
 
@@ -195,81 +188,23 @@ def triplets_from_labels(
     """
     _, clusters = np.unique(labels, return_inverse=True)
     nothing = np.zeros((0, 2), dtype=np.intp)
-    return _combine(clusters.ravel(), nothing, n_random, nearest, random_state)
-
-
-def nearest_dissimilar(
-    points: np.ndarray, anchors: np.ndarray, labels: np.ndarray, count: int
-) -> np.ndarray:
-    """Find the closest points by cosine that have another label.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n, r)
-        Rows; zero rows are never neighbours.
-    anchors : ndarray of int, shape (m,)
-        Rows whose neighbours are wanted.
-    labels : ndarray of shape (n,)
-        Group of each point.
-    count : int
-        Neighbours per anchor.
-
-    Returns
-    -------
-    neighbours : ndarray of intp, shape (m, count)
-        Nearest first, −1 if there are too few. Costs O(m n r), in blocks of bounded memory.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from film.metric import nearest_dissimilar
-    >>> points = np.array([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [0.0, 1.0]])
-    >>> nearest_dissimilar(points, np.array([0]), np.array([0, 0, 1, 2]), 1)
-    array([[2]])
-    """
-    norms = np.linalg.norm(points, axis=1, keepdims=True)
-    unit = np.divide(points, norms, out=np.zeros_like(points), where=norms > 0)
-    known = np.flatnonzero(norms.ravel() > 0)
-    order = known[np.argsort(labels[known], kind="stable")]
-    ordered, ordered_labels = unit[order], labels[order]
-    starts = np.searchsorted(ordered_labels, labels[anchors], side="left")
-    stops = np.searchsorted(ordered_labels, labels[anchors], side="right")
-
-    found = np.full((len(anchors), count), -1, dtype=np.intp)
-    width = min(count, len(order))
-    if width == 0:
-        return found
-    block = max(1, _BLOCK_CELLS // max(1, len(order)))
-    for first in range(0, len(anchors), block):
-        rows = anchors[first : first + block]
-        similarity = unit[rows] @ ordered.T
-        for position in range(len(rows)):
-            own = slice(starts[first + position], stops[first + position])
-            similarity[position, own] = -np.inf
-        best = np.argpartition(-similarity, width - 1, axis=1)[:, :width]
-        values = np.take_along_axis(similarity, best, axis=1)
-        rank = np.lexsort((best, -values), axis=1)
-        best = np.take_along_axis(best, rank, axis=1)
-        values = np.take_along_axis(values, rank, axis=1)
-        found[first : first + block, :width] = np.where(np.isfinite(values), order[best], -1)
-    return found
+    return _combine(clusters.ravel(), nothing, n_random, random_state)
 
 
 def _combine(
     clusters: np.ndarray,
     labelled: np.ndarray,
     n_random: int,
-    nearest: Callable[[np.ndarray, np.ndarray], np.ndarray] | None,
     random_state: int | np.random.Generator | None,
 ) -> np.ndarray:
     rng = np.random.default_rng(random_state)
     similar = _mates(clusters, rng)
     anchors = np.unique(similar[:, 0])
-    dissimilar = [labelled[np.isin(labelled[:, 0], anchors)]]
-    if nearest is not None:
-        dissimilar.append(_listed(anchors, nearest(anchors, clusters)))
-    dissimilar.append(_listed(anchors, _random_outside(anchors, clusters, n_random, rng)))
-    return _join(similar, np.unique(np.vstack(dissimilar), axis=0), len(clusters))
+    dissimilar = labelled[np.isin(labelled[:, 0], anchors)]
+    outside = _random_outside(anchors, clusters, n_random, rng)
+    listed = np.column_stack([np.repeat(anchors, n_random), outside.ravel()])
+    dissimilar = np.vstack([dissimilar, listed[listed[:, 1] >= 0]])
+    return _join(similar, np.unique(dissimilar, axis=0), len(clusters))
 
 
 def _mates(clusters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -304,11 +239,6 @@ def _random_outside(
     draw = (rng.random((len(anchors), count)) * outside[:, None]).astype(np.intp)
     draw += np.where(draw >= start[:, None], own[:, None], 0)
     return np.where(outside[:, None] > 0, order[np.minimum(draw, len(order) - 1)], -1)
-
-
-def _listed(anchors: np.ndarray, found: np.ndarray) -> np.ndarray:
-    pairs = np.column_stack([np.repeat(anchors, found.shape[1]), found.ravel()])
-    return pairs[pairs[:, 1] >= 0]
 
 
 def _join(similar: np.ndarray, dissimilar: np.ndarray, n_points: int) -> np.ndarray:

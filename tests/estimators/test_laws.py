@@ -248,7 +248,7 @@ WRONG_VALUES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("d", "k", "rank", "max_iter", "n_neighbors", "n_jobs"), (0, 1.5)),
     **dict.fromkeys(("n_contexts", "micro_batch_size", "eval_steps", "max_triplets"), (0, 1.5)),
     **dict.fromkeys(("batch_size", "train_batch_size", "train_max_length", "steps"), (0, "8")),
-    **dict.fromkeys(("n_random", "n_nearest"), (-1, 1.5)),
+    "n_random": (-1, 1.5),
     **dict.fromkeys(("epochs", "discriminator_epochs", "generator_epochs"), (-1, "1", np.nan)),
     "cache": (3,),
     **dict.fromkeys(("solver", "index", "mode", "count", "matching", "axes", "readout"), ("-", 3)),

@@ -126,7 +126,7 @@ def test_labels_are_the_triplets_mined_from_them(solver, monkeypatch):
         return seen[-1]
 
     monkeypatch.setattr(triplet_metric, "triplets_from_labels", mine)
-    metric = small(solver, n_random=2, n_nearest=1).fit(X, labels)
+    metric = small(solver, n_random=2).fit(X, labels)
     n_random, triplets = seen
     assert n_random == 2
     assert metric.n_triplets_ == len(triplets)
@@ -136,24 +136,6 @@ def test_labels_are_the_triplets_mined_from_them(solver, monkeypatch):
         # No randomness is left once the triplets are given, but for the start of the SVD.
         again = small(solver).fit(X, triplets)
         assert np.allclose(again.components_, metric.components_, atol=1e-6)
-
-
-@quiet
-@solvers
-def test_hard_triplets_hold_the_nearest_dissimilar_point(solver, monkeypatch):
-    X, labels = groups(n=60)
-    caught = []
-
-    def mine(*args, **settings):
-        caught.append(triplets_from_labels(*args, **settings))
-        return caught[-1]
-
-    monkeypatch.setattr(triplet_metric, "triplets_from_labels", mine)
-    # All directions are kept, so that nearest by coordinates is nearest by cosine of X.
-    small(solver, rank=20, n_random=0, n_nearest=1).fit(X, labels)
-    similarity = cosines(X)
-    similarity[labels[:, None] == labels] = -np.inf
-    assert (caught[0][:, 2] == similarity.argmax(axis=1)[caught[0][:, 0]]).all()
 
 
 @quiet
@@ -213,11 +195,10 @@ def test_bad_data_is_named_before_any_work(solver, case, monkeypatch):
     def work(*args, **settings):
         raise AssertionError("the decomposition began")
 
-    for module in (triplet_metric, film):
-        monkeypatch.setattr(module, "truncated_svd", work)
+    monkeypatch.setattr(film, "truncated_svd", work)
     X, y, message = failing_fits()[case]
     with pytest.raises(ValueError, match=re.escape(message)):
-        small(solver, n_random=0, n_nearest=1).fit(X, y)
+        small(solver).fit(X, y)
 
 
 @solvers
@@ -242,7 +223,7 @@ def test_a_failure_in_the_middle_of_the_work_leaves_the_fitted_state_alone(solve
 
 @solvers
 def test_something_must_be_mined(solver):
-    with pytest.raises(ValueError, match="n_random=0 and n_nearest=0 leave nothing to mine"):
+    with pytest.raises(ValueError, match="n_random=0 must be 1 or more"):
         small(solver, n_random=0).fit(*groups())
 
 

@@ -2,7 +2,6 @@
 
 import itertools
 import re
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import film.metric.triplets as triplets_module
 from film.metric.triplets import (
     anchor_sums,
     check_triplets,
-    nearest_dissimilar,
     ordered_share,
     triplets_from_labels,
     triplets_from_pairs,
@@ -181,42 +179,6 @@ def test_labels_of_any_kind_mean_groups():
     assert np.array_equal(column, expected)
 
 
-def test_nearest_points_are_those_the_callable_finds():
-    rng = np.random.default_rng(0)
-    points, labels = rng.standard_normal((20, 3)), np.arange(20) // 3
-    asked = []
-
-    def nearest(anchors, groups):
-        asked.append((anchors.tolist(), groups.tolist()))
-        return nearest_dissimilar(points, anchors, groups, 2)
-
-    mined = triplets_from_labels(labels, n_random=0, nearest=nearest)
-    # The last two points share a label; the 20 are all anchors.
-    assert asked == [(list(range(20)), labels.tolist())]
-    for i in range(20):
-        found = set(mined[mined[:, 0] == i, 2].tolist())
-        assert found == set(nearest_dissimilar(points, np.array([i]), labels, 2)[0].tolist())
-
-
-def test_missing_nearest_points_are_skipped():
-    def nearest(anchors, groups):
-        return np.array([[2, -1], [-1, -1]])
-
-    mined = triplets_from_labels(np.array([0, 0, 1]), n_random=0, nearest=nearest)
-    assert rows_of(mined) == [(0, 1, 2)]
-
-
-def test_nearest_and_random_points_come_together():
-    def nearest(anchors, groups):
-        assert anchors.tolist() == [0, 1]
-        assert groups[0] == groups[1] != groups[2]
-        return np.array([[3], [3]])
-
-    labels = np.array([0, 0, 1, 2])
-    mined = triplets_from_labels(labels, n_random=9, nearest=nearest, random_state=0)
-    assert rows_of(mined) == [(0, 1, 2), (0, 1, 3), (1, 0, 2), (1, 0, 3)]
-
-
 def test_checked_triplets_are_kept():
     checked = check_triplets([[0, 1, 2], [2, 0, 1]], 3)
     assert checked.dtype == np.intp
@@ -343,96 +305,3 @@ def test_pairs_out_of_range_are_refused(pair):
 
 def test_pairs_of_one_point_are_in_range_and_mine_nothing():
     assert triplets_from_pairs(np.array([[1, 1]]), np.array([1]), 3, n_random=1).shape == (0, 3)
-
-
-def brute(points, anchors, labels, count):
-    found = np.full((len(anchors), count), -1)
-    for row, anchor in enumerate(anchors):
-        scored = []
-        for other in range(len(points)):
-            lengths = np.linalg.norm(points[anchor]) * np.linalg.norm(points[other])
-            if labels[other] != labels[anchor] and np.any(points[other]):
-                cosine = points[anchor] @ points[other] / lengths if lengths else 0.0
-                scored.append((-cosine, other))
-        nearest = [other for _, other in sorted(scored)[:count]]
-        found[row, : len(nearest)] = nearest
-    return found
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_neighbours_are_those_of_a_loop(seed, dtype):
-    rng = np.random.default_rng(seed)
-    points = rng.standard_normal((40, 5)).astype(dtype)
-    # Lengths must not matter.
-    points *= rng.uniform(0.1, 10, (40, 1)).astype(dtype)
-    labels = rng.integers(0, 6, 40)
-    anchors = rng.permutation(40)[:15]
-    found = nearest_dissimilar(points, anchors, labels, 7)
-    assert found.dtype == np.intp
-    assert np.array_equal(found, brute(points.astype(float), anchors, labels, 7))
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_the_nearest_of_many_points(count):
-    rng = np.random.default_rng(1)
-    points, labels = rng.standard_normal((3000, 4)), rng.integers(0, 3, 3000)
-    anchors = np.array([5, 2999])
-    found = nearest_dissimilar(points, anchors, labels, count)
-    assert np.array_equal(found, brute(points, anchors, labels, count))
-
-
-def test_zero_rows_are_nobodys_neighbour():
-    rng = np.random.default_rng(0)
-    points = -np.abs(rng.standard_normal((9, 3)))
-    points[0] *= -1
-    points[[2, 5]] = 0
-    # Every cosine with point 0 is negative, so that zero rows would come first as neighbours.
-    found = nearest_dissimilar(points, np.array([0]), np.arange(9), 8)
-    assert sorted(found[0].tolist()) == [-1, -1, 1, 3, 4, 6, 7, 8]
-    assert found[0, -2:].tolist() == [-1, -1]
-
-
-def test_missing_neighbours_are_minus_one_at_the_end():
-    points = np.random.default_rng(0).standard_normal((4, 2))
-    found = nearest_dissimilar(points, np.arange(4), np.array([0, 0, 0, 1]), 3)
-    assert found[:3].tolist() == [[3, -1, -1]] * 3
-    assert sorted(found[3].tolist()) == [0, 1, 2]
-    assert (nearest_dissimilar(points, np.arange(4), np.zeros(4, dtype=int), 2) == -1).all()
-    assert (nearest_dissimilar(points, np.arange(4), np.arange(4), 9)[:, 3:] == -1).all()
-
-
-def test_an_anchor_of_zeros_gets_valid_neighbours():
-    points = np.vstack([np.zeros((1, 2)), np.eye(2)])
-    found = nearest_dissimilar(points, np.array([0]), np.array([0, 1, 2]), 2)
-    assert sorted(found[0].tolist()) == [1, 2]
-
-
-def test_blocks_of_anchors_change_nothing(monkeypatch):
-    rng = np.random.default_rng(0)
-    points = rng.standard_normal((300, 3)).astype(np.float32)
-    labels = rng.integers(0, 3, 300)
-    anchors = rng.permutation(300)[:101]
-    whole = nearest_dissimilar(points, anchors, labels, 2)
-    assert (labels[whole] != labels[anchors][:, None]).all()
-    for cells in (1, 300, 599, 900, 300 * 100):
-        monkeypatch.setattr(triplets_module, "_BLOCK_CELLS", cells)
-        assert np.array_equal(nearest_dissimilar(points, anchors, labels, 2), whole)
-
-
-def test_cosines_with_dissimilar_points_are_never_whole(monkeypatch):
-    points = np.random.default_rng(0).standard_normal((1500, 2))
-    monkeypatch.setattr(triplets_module, "_BLOCK_CELLS", 1500 * 10)
-    tracemalloc.start()
-    nearest_dissimilar(points, np.arange(1500), np.arange(1500) // 3, 2)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1500 * 1500 * 8 / 4
-
-
-@pytest.mark.parametrize("count", [0, 2])
-@pytest.mark.parametrize("anchors", [[], [2, 3]])
-def test_among_points_of_zeros_there_are_no_neighbours(anchors, count):
-    anchors = np.array(anchors, dtype=int)
-    found = nearest_dissimilar(np.zeros((4, 2)), anchors, np.arange(4), count)
-    assert found.tolist() == [[-1] * count] * len(anchors)
