@@ -179,14 +179,12 @@ def _fixed_set(model: Any, corpus: SentenceCorpus, seed: int) -> np.ndarray:
             f"and {n} of the sentences have a neighbour on each side, which is too few to learn "
             "from; give longer documents"
         )
-    rules: dict[str, Any] = {"max_jaccard": 0.5 if model.diverse else np.inf}
-    rules |= {"one_per_chunk": model.diverse, "random_state": seed}
     try:
-        return diverse_contexts(corpus, int(model.n_contexts), **rules)
+        return diverse_contexts(corpus, int(model.n_contexts), random_state=seed)
     except ValueError as error:
         raise ValueError(
             f"n_contexts={model.n_contexts} is more than there are ({error}); give n_contexts= "
-            "a lower number, more documents or diverse=False"
+            "a lower number or more documents"
         ) from error
 
 

@@ -28,7 +28,6 @@ from estimators.contexts.building import (
 from estimators.contexts.network_training import sentence_states
 from estimators.encoders import check_device
 from estimators.inputs import (
-    check_bool,
     check_choice,
     check_documents,
     check_integer,
@@ -239,18 +238,14 @@ class ContextSpace:
         return generation_terms(self.generators[0], self.tokens(sentences.texts), contexts)
 
     def candidates(
-        self, sentences: Sentences, strategy: str, seed: int
+        self, sentences: Sentences
     ) -> Iterator[tuple[Callable[[int], np.ndarray], bool]]:
-        """Rank contexts for each sentence.
+        """Rank contexts for each sentence: those of retrieved chunks first, by the discriminator.
 
         Parameters
         ----------
         sentences : Sentences
             n of them.
-        strategy : {"two-step", "discriminator", "random"}
-            As in `ContextModel.contexts_of`.
-        seed : int
-            Seed of random contexts.
 
         Yields
         ------
@@ -262,20 +257,13 @@ class ContextSpace:
         for start in range(0, len(sentences.texts), SENTENCES_AT_ONCE):
             stop = min(start + SENTENCES_AT_ONCE, len(sentences.texts))
             block = sentences.take(np.arange(start, stop))
-            if strategy == "random":
-                for text in block.texts:
-                    # By the text, so that a sentence gets the same alone and among others.
-                    rng = np.random.default_rng([seed, *text.encode()])
-                    order = rng.permutation(len(self.centres))
-                    yield (lambda size, order=order: order[:size]), True
-                continue
             logits = np.empty((len(block.texts), len(self.contexts)), dtype=np.float32)
             for first in range(0, len(self.contexts), 16_384):
                 vectors = np.asarray(self.contexts[first : first + 16_384], dtype=np.float32)
                 logits[:, first : first + 16_384] = block.vectors @ vectors.T
             for line, chunks in zip(logits, self._retrieved(block.texts), strict=True):
                 allowed = np.zeros(self.corpus.n_chunks, dtype=bool)
-                allowed[chunks if strategy == "two-step" else slice(None)] = True
+                allowed[chunks] = True
                 first_of = functools.partial(_best_first, line, allowed[self.chunks])
                 yield first_of, len(chunks) > 0
 
@@ -299,13 +287,9 @@ class ContextSpace:
         """Return the rows of the contexts that contain each text, as centre or on a side."""
         return [own_places(rows) for rows in self.corpus.rows_of(texts)]
 
-    def select(
-        self, places: np.ndarray, size: int, excluded: np.ndarray, diverse: bool
-    ) -> np.ndarray:
-        """Choose diverse contexts or the first from ranked contexts; return positions."""
+    def select(self, places: np.ndarray, size: int, excluded: np.ndarray) -> np.ndarray:
+        """Choose a diverse set from ranked contexts; return positions."""
         rows = self.centres[places]
-        if not diverse:
-            return places[~np.isin(rows, excluded)][:size]
         words = word_sets(self.corpus.texts(rows - 1))
         chosen = select_contexts(rows, self.chunks[places], words, size, excluded=excluded)
         return places[chosen]
@@ -334,7 +318,6 @@ SAVED = {
 """Names in the JSON of a folder, and the attributes they hold."""
 READERS = ("fixed", "lstm")
 PRIORS = ("corpus", "training")
-STRATEGIES = ("two-step", "discriminator", "random")
 CONTEXTS_TRIED = 8
 """Candidates per wanted context for a diverse set; more are tried if these do not suffice."""
 RANKED_PER_WANTED = 3
@@ -374,7 +357,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
     generator_epochs : float, default=1
         Passes over the corpus.
     n_contexts : int, default=500
-        Number of contexts of a sentence, and of the fixed set.
+        Number of contexts of a sentence, and of the fixed set. A set has at most one context per
+        chunk of 10 sentences, and left sentences that share less than half of their words.
     prior : {"corpus", "training"}, default="corpus"
         Prior probability in the first term of Eq. 3. "corpus": one of all n contexts is true,
         -log(1 + n exp(-z)) for the logit z. "training": one of two is true, as in training,
@@ -382,9 +366,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
     weights : sequence of 4 floats, default=(1, 1, 1, 1)
         λ of Eq. 3: discriminator, sentence given context, left and right given the rest. The
         weights of terms that the model does not have are ignored.
-    diverse : bool, default=True
-        Whether a set contains at most one context per chunk of 10 sentences, and left sentences
-        that share less than half of their words.
     device : str, default=None
         "cpu", "cuda", ...; None: a GPU if there is one.
     random_state : int, RandomState or None, default=None
@@ -463,7 +444,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
     n_contexts: int = 500
     prior: str = "corpus"
     weights: Any = (1, 1, 1, 1)
-    diverse: bool = True
     device: Any = None
     random_state: Any = None
     verbose: int = 0
@@ -531,10 +511,11 @@ class ContextModel(TransformerMixin, BaseEstimator):
         different, codes = numbered_texts(check_texts(texts, encodable=True))
         return combine_terms(self.terms(different, self.contexts_), weights)[codes]
 
-    def contexts_of(
-        self, texts: Any, n_contexts: Any = None, *, strategy: str = "two-step"
-    ) -> list[np.ndarray]:
+    def contexts_of(self, texts: Any, n_contexts: Any = None) -> list[np.ndarray]:
         """Choose the contexts that each text fits best (C_s, Section 3.3).
+
+        The discriminator ranks the contexts of 20,000 retrieved chunks, then all others; with a
+        generator, Eq. 3 then ranks the first, three times as many as wanted.
 
         Parameters
         ----------
@@ -542,10 +523,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
             Sentences.
         n_contexts : int, default=None
             Number of contexts per text; None: the parameter.
-        strategy : {"two-step", "discriminator", "random"}, default="two-step"
-            "two-step": the discriminator ranks the contexts of 20,000 retrieved chunks, then all
-            others; with a generator, Eq. 3 then ranks the first, three times as many as wanted.
-            "discriminator": the same over all chunks. "random": contexts drawn by text and seed.
 
         Returns
         -------
@@ -567,24 +544,22 @@ class ContextModel(TransformerMixin, BaseEstimator):
         space = self._space()
         different, codes = numbered_texts(check_texts(texts, encodable=True))
         size = check_integer("n_contexts", self.n_contexts if n_contexts is None else n_contexts, 1)
-        check_choice("strategy", strategy, STRATEGIES)
         sentences, own = space.read(different), space.own_places(different)
         weights = self._weights(space)
         found, unknown = [], []
-        ranked = space.candidates(sentences, strategy, self._settings["seed"])
-        for number, (first, is_known) in enumerate(ranked):
+        for number, (first, is_known) in enumerate(space.candidates(sentences)):
             head = np.empty(0, dtype=np.int64)
             if not is_known:
                 unknown.append(different[number])
                 first = partial(_first_of, space.place(self.contexts_))
-            elif strategy != "random" and weights[1:].any():
+            elif weights[1:].any():
                 best = first(RANKED_PER_WANTED * size)
                 head = space.by_score(sentences.take([number]), best, own[number], weights)
             tried = CONTEXTS_TRIED * size
             while True:
                 candidates = first(tried)
                 rest = candidates[~np.isin(candidates, head)]
-                chosen = space.select(np.r_[head, rest], size, own[number], self.diverse)
+                chosen = space.select(np.r_[head, rest], size, own[number])
                 if len(chosen) == size or len(candidates) < tried:
                     break
                 tried *= 4
@@ -845,7 +820,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         for name in ("width", "n_contexts"):
             check_integer(name, getattr(self, name), 1)
-        check_bool("diverse", self.diverse)
         check_choice("reader", self.reader, READERS)
         check_choice("prior", self.prior, PRIORS)
         check_real("discriminator_epochs", self.discriminator_epochs, 0)

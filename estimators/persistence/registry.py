@@ -107,6 +107,7 @@ _GONE = {
             "discriminator_seconds",
             "generator_seconds",
             "folder",
+            "diverse",
         ),
     ),
     "ContextRegressor": ("reference",),

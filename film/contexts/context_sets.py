@@ -62,15 +62,13 @@ def select_contexts(
     left_words: Sequence[Collection[str]],
     size: int,
     *,
-    max_jaccard: float = 0.5,
-    one_per_chunk: bool = True,
     excluded: ArrayLike = (),
 ) -> NDArray[np.int64]:
     """Choose a diverse set of contexts from candidates in order of score (section 3.3).
 
     Candidates are added one by one. A candidate is skipped if it is excluded, if its chunk already
     has one, or if its left sentence is too similar to that of a chosen one: |A ∩ B| / |A ∪ B| of
-    their sets of words must be below `max_jaccard`.
+    their sets of words must be below a half.
 
     Parameters
     ----------
@@ -82,10 +80,6 @@ def select_contexts(
         Words of the sentence before each centre, as `word_sets` returns.
     size : int
         Contexts to choose, at least 1.
-    max_jaccard : float, default=0.5
-        Above 0. With 1, only equal sets exclude one another; above 1, none do.
-    one_per_chunk : bool, default=True
-        Whether a chunk contributes at most one context.
     excluded : array-like of int, default=()
         Centres that may not be chosen, such as `own_places` of the sentence itself.
 
@@ -97,8 +91,8 @@ def select_contexts(
     Notes
     -----
     The choice is greedy: more candidates or a larger size only add contexts at the end. Two empty
-    sets are equal. Sets with a Jaccard similarity of t or more share a word among the first
-    |A| − ⌈t |A|⌉ + 1 words in any fixed order (Chaudhuri et al., ICDE 2006). So only candidates
+    sets are equal. Sets with a Jaccard similarity of a half or more share a word among the first
+    |A| − ⌈|A| / 2⌉ + 1 words in any fixed order (Chaudhuri et al., ICDE 2006). So only candidates
     that share such a word are compared; long words come first.
 
     Examples
@@ -109,12 +103,12 @@ def select_contexts(
     """
     rows, homes = np.asarray(centres).tolist(), np.asarray(chunks).tolist()
     barred, used = set(np.asarray(excluded).ravel().tolist()), set()
-    different = _Different(max_jaccard)
+    different = _Different()
     chosen: list[int] = []
     for place, (row, chunk, words) in enumerate(zip(rows, homes, left_words, strict=True)):
         if len(chosen) == size:
             break
-        if row not in barred and not (one_per_chunk and chunk in used) and different.adds(words):
+        if row not in barred and chunk not in used and different.adds(words):
             chosen.append(place)
             used.add(chunk)
     return np.asarray(chosen, dtype=np.int64)
@@ -124,8 +118,6 @@ def diverse_contexts(
     corpus: SentenceCorpus,
     size: int,
     *,
-    max_jaccard: float = 0.5,
-    one_per_chunk: bool = True,
     random_state: int | np.random.Generator | None = 0,
 ) -> NDArray[np.int64]:
     """Draw a fixed set of contexts from the whole corpus, to be used for all sentences.
@@ -138,8 +130,6 @@ def diverse_contexts(
         Corpus of the contexts.
     size : int
         Contexts, at least 1.
-    max_jaccard, one_per_chunk
-        As in `select_contexts`.
     random_state : int, Generator or None, default=0
         Seed; None draws other contexts every time.
 
@@ -151,8 +141,7 @@ def diverse_contexts(
     Raises
     ------
     ValueError
-        If max_jaccard is out of range, or the corpus has too few such contexts; the error says how
-        many.
+        If the corpus has too few such contexts; the error says how many.
 
     Examples
     --------
@@ -166,8 +155,7 @@ def diverse_contexts(
     while True:
         first = rows[:tried]
         words = word_sets(corpus.texts(first - 1))
-        rules = {"max_jaccard": max_jaccard, "one_per_chunk": one_per_chunk}
-        chosen = select_contexts(first, corpus.chunks[first], words, size, **rules)
+        chosen = select_contexts(first, corpus.chunks[first], words, size)
         if len(chosen) == size:
             return np.sort(first[chosen])
         if tried >= len(rows):
@@ -181,16 +169,13 @@ def diverse_contexts(
 
 
 class _Different:
-    """Sets whose pairwise Jaccard similarities are all below a bound."""
+    """Sets whose pairwise Jaccard similarities are all below a half."""
 
-    def __init__(self, max_jaccard: float) -> None:
-        self._bound = max_jaccard
+    def __init__(self) -> None:
         self._by_word: dict[str, list[frozenset[str]]] = {}
 
     def adds(self, words: Collection[str]) -> bool:
         """Add a set unless it is too similar to another; return whether it was added."""
-        if self._bound > 1:
-            return True
         new = frozenset(words)
         prefix = self._prefix(new)
         seen: set[frozenset[str]] = set()
@@ -200,7 +185,7 @@ class _Different:
                     continue
                 seen.add(old)
                 shared = len(new & old)
-                if shared >= self._bound * (len(new) + len(old) - shared):
+                if 2 * shared >= len(new) + len(old) - shared:
                     return False
         for word in prefix:
             self._by_word.setdefault(word, []).append(new)
@@ -211,8 +196,7 @@ class _Different:
             return [""]
         ordered = sorted(words)
         ordered.sort(key=len, reverse=True)
-        # One more than needed, so that rounding of the bound costs only time.
-        return ordered[: len(words) - int(self._bound * len(words)) + 1]
+        return ordered[: len(words) - (len(words) + 1) // 2 + 1]
 
 
 _BLOCK_CELLS = 8_000_000

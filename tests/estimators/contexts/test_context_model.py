@@ -19,7 +19,6 @@ from film.contexts import (
     N_RUNS,
     encode_texts,
     make_corpus,
-    own_places,
     run_vectors,
     run_weights,
     split_sentences,
@@ -191,13 +190,9 @@ def test_contexts_are_the_best_of_the_retrieved_that_differ(model):
 def test_own_places_of_a_text_are_left_out(model):
     row = int(model.corpus_.centres()[4])
     text = model.corpus_.texts([row])[0]
-    plain = copy.copy(model).set_params(diverse=False)
-    for strategy in ("two-step", "discriminator", "random"):
-        for spelling in (text, text.upper().replace(".", " !")):
-            (found,) = plain.contexts_of([spelling], 200, strategy=strategy)
-            assert not {row - 1, row, row + 1} & set(found.tolist())
-            assert len(found) >= len(plain.corpus_.centres()) - 20
-    # From diverse sets too.
+    for spelling in (text, text.upper().replace(".", " !")):
+        (found,) = model.contexts_of([spelling], 200)
+        assert not {row - 1, row, row + 1} & set(found.tolist())
     rows = [int(row) for row in model.contexts_of([text], 6)[0]]
     for near in model.corpus_.texts(rows):
         here = {int(r) + step for r in model.corpus_.rows_of([near])[0] for step in (-1, 0, 1)}
@@ -327,25 +322,16 @@ def test_damaged_arrays_and_indices_that_lead_outside_are_refused(model, tmp_pat
         ContextModel.load(tmp_path / "saved")
 
 
-def test_sets_follow_the_strategy_and_diversity(model):
-    """Without diversity a set has the first contexts: of retrieved chunks, of all, or drawn."""
-    plain = copy.copy(model).set_params(diverse=False)
-    text = plain.corpus_.texts([25])[0].upper()
-    scores = log_fits(plain, text, plain.corpus_.centres())
-    (of_all,) = plain.contexts_of([text], 40, strategy="discriminator")
-    own = np.isin(plain.corpus_.centres(), own_places(plain.corpus_.rows_of([text])[0]))
-    assert log_fits(plain, text, of_all).min() > np.sort(scores[~own])[-40] - 5e-3
+def test_contexts_of_retrieved_chunks_come_first(model):
+    text = model.corpus_.texts([25])[0].upper()
+    (of_all,) = model.contexts_of([text], 6)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("estimators.contexts.context_model.N_RETRIEVED", 2)
-        (found,) = plain.contexts_of([text], 60)
-    chunks = np.asarray(plain.corpus_.chunks)[found]
-    assert len(found) == 60 and len(set(chunks[:12].tolist())) <= 2 < len(set(chunks.tolist()))
-    first = model.contexts_of(TEXTS, 4, strategy="random")
-    again = model.contexts_of(TEXTS[::-1], 4, strategy="random")[::-1]
-    assert [each.tolist() for each in first] == [each.tolist() for each in again]
-    assert first[0].tolist() != first[1].tolist()
-    with pytest.raises(ValueError, match="strategy='best'"):
-        model.contexts_of(TEXTS, 4, strategy="best")
+        (found,) = model.contexts_of([text], 6)
+    scores, chunks = log_fits(model, text, found), model.corpus_.chunks[found]
+    assert len(set(chunks.tolist())) == 6 and set(found.tolist()) != set(of_all.tolist())
+    # The others are in the order of the discriminator too.
+    assert scores[:2].max() < scores[2] and (np.diff(scores[2:]) < 5e-3).all()
 
 
 @pytest.mark.parametrize(
