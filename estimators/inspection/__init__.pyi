@@ -1,7 +1,6 @@
 from .chunk_alignment import ChunkAlignment as ChunkAlignment
 from .chunk_alignment import find_chunks as find_chunks
 from .context_explanation import ContextExplanation as ContextExplanation
-from .displays.alignment import AlignmentDisplay as AlignmentDisplay
 from .displays.curves import plot_reliability as plot_reliability
 from .displays.curves import plot_thresholds as plot_thresholds
 from .displays.plotting import import_pyplot as import_pyplot

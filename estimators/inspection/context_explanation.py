@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -237,7 +236,7 @@ class ContextExplanation:
         Returns
         -------
         data : dict
-            Keys are the parameters of the class.
+            Keys are the parameters, so that ``ContextExplanation(**data)`` is the same again.
         """
         data = {field.name: getattr(self, field.name) for field in fields(self)}
         data["contexts"] = [list(context) for context in self.contexts]
@@ -245,27 +244,6 @@ class ContextExplanation:
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in data.items()
         }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ContextExplanation:
-        """Make an explanation from the output of `to_dict`.
-
-        Parameters
-        ----------
-        data : mapping
-            Keys as in `to_dict`; those of optional parameters may be missing.
-
-        Returns
-        -------
-        explanation : ContextExplanation
-            Checked as in the constructor.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As in the constructor.
-        """
-        return cls(**data)
 
     def __repr__(self) -> str:
         return (

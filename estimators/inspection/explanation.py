@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -69,7 +68,6 @@ class Explanation:
     See Also
     --------
     explain_words : Explanations for a linear embedder.
-    AlignmentDisplay : The heat map.
 
     Notes
     -----
@@ -162,17 +160,31 @@ class Explanation:
 
         Parameters
         ----------
-        ax, **kwargs
-            As in `AlignmentDisplay.plot`.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure that grows with the number of tokens.
+        **kwargs
+            Passed to matplotlib's ``imshow``.
 
         Returns
         -------
-        display : AlignmentDisplay
-            The artists are its attributes.
-        """
-        from estimators.inspection.displays.alignment import AlignmentDisplay
+        ax : matplotlib Axes
+            With the heat map as its image and a colour scale beside it.
 
-        return AlignmentDisplay.from_explanation(self, ax=ax, **kwargs)
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+
+        Notes
+        -----
+        Blue adds to the similarity, red reduces it. Special tokens are not drawn, nor are others
+        than the 60 with the largest contributions of a longer text; lines below state the sums.
+        Letters missing from the current font come from another installed font (Noto or a system
+        font); if none has them, matplotlib warns and draws boxes.
+        """
+        from estimators.inspection.displays.alignment import plot_contributions
+
+        return plot_contributions(self, ax, **kwargs)
 
     def top(self, n: int = 10) -> list[tuple[str, str, float]]:
         """Pairs of tokens with the largest contributions, positive or negative.
@@ -304,7 +316,8 @@ class Explanation:
         Returns
         -------
         data : dict
-            Keys are the parameters of the class. Sparse contributions become a dictionary of
+            Keys are the parameters, so that ``Explanation(**data)`` is the same again. Sparse
+            contributions become a dictionary of
             ``shape``, ``rows``, ``columns`` and ``values``, others a list of rows.
         """
         data = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -314,27 +327,6 @@ class Explanation:
             name: value.tolist() if isinstance(value, np.ndarray) else value
             for name, value in data.items()
         }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
-        """Make an explanation from the output of `to_dict`.
-
-        Parameters
-        ----------
-        data : mapping
-            Keys as in `to_dict`; those of optional parameters may be missing.
-
-        Returns
-        -------
-        explanation : Explanation
-            Checked as in the constructor.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As in the constructor.
-        """
-        return cls(**data)
 
     def __repr__(self) -> str:
         return (

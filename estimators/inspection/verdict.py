@@ -220,12 +220,12 @@ class Verdict:
         Parameters
         ----------
         ax, **kwargs
-            As in `AlignmentDisplay.plot`.
+            As in `Explanation.plot`.
 
         Returns
         -------
-        display : AlignmentDisplay
-            The artists are its attributes.
+        ax : matplotlib Axes
+            With the heat map.
 
         Raises
         ------

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.neighbors import NearestNeighbors
 
 from estimators.encoders import as_transformer
 from estimators.inputs import (
@@ -28,7 +29,6 @@ from estimators.inputs import (
 )
 from estimators.persistence import savable
 from estimators.training import CrossEncoderRegressor
-from film.corpus import near_pairs
 from film.text import normalize_text
 
 
@@ -266,13 +266,27 @@ def _one_spelling(texts: list[str]) -> dict[str, str]:
 def _near(embedder: Any, texts: list[str], pairs: np.ndarray, n_neighbors: int) -> np.ndarray:
     """Return pairs of similar texts, shape (n, 2), without known pairs."""
     spelt = _one_spelling(texts)
-    number = {reading: place for place, reading in enumerate(spelt)}
-    each = as_texts(list(spelt.values()))
+    readings, each = list(spelt), as_texts(list(spelt.values()))
     if len(each) < 2:
         return np.empty((0, 2), dtype=object)
-    known = [[number.get(normalize_text(text), -1) for text in pair] for pair in pairs.tolist()]
-    known = np.array([pair for pair in known if min(pair) >= 0], dtype=np.intp).reshape(-1, 2)
-    return each[near_pairs(embedder.fit(each, None).transform(each), n_neighbors, known)[0]]
+    partners: dict[str, set[str]] = {}
+    for text1, text2 in pairs.tolist():
+        one, other = normalize_text(text1), normalize_text(text2)
+        partners.setdefault(one, set()).add(other)
+        partners.setdefault(other, set()).add(one)
+    # So many that enough are left without the known ones.
+    k = min(len(each) - 1, n_neighbors + max(map(len, partners.values()), default=0))
+    search = NearestNeighbors(n_neighbors=k, metric="cosine")
+    distances, places = search.fit(embedder.fit(each, None).transform(each)).kneighbors()
+    near = set()
+    for i, row in enumerate(places.tolist()):
+        known = partners.get(readings[i], ())
+        # Texts without anything in common have a distance of 1.
+        new = [
+            j for j, d in zip(row, distances[i], strict=True) if d < 1 and readings[j] not in known
+        ]
+        near |= {(min(i, j), max(i, j)) for j in new[:n_neighbors]}
+    return each[np.array(sorted(near), dtype=np.intp).reshape(-1, 2)]
 
 
 def _verdicts(teacher: Any, pairs: np.ndarray) -> np.ndarray:

@@ -10,5 +10,4 @@ from .groups import groups_for_folds as groups_for_folds
 from .groups import must_link_path as must_link_path
 from .links import merges_of_rows as merges_of_rows
 from .links import weakest_links as weakest_links
-from .neighbour_pairs import near_pairs as near_pairs
 from .rare_terms import SparseSearch as SparseSearch

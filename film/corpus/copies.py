@@ -6,9 +6,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from film.corpus.neighbour_pairs import BLOCK_NUMBERS, unit_rows
-
 __all__ = ["leaders"]
+
+BLOCK_NUMBERS = 2**24
+"""Cosines held at a time: 64 MB in float32."""
 
 
 def leaders(points: ArrayLike, similarity: float) -> NDArray[np.intp]:
@@ -54,7 +55,7 @@ def leaders(points: ArrayLike, similarity: float) -> NDArray[np.intp]:
         raise TypeError("points must be dense: give vectors, such as those of FILM")
     if not 0 <= similarity <= 1:
         raise ValueError(f"similarity={similarity!r} must be a cosine, from 0 to 1")
-    rows = unit_rows(points)
+    rows = _unit_rows(points)
     if not np.isfinite(rows).all():
         raise ValueError("points hold NaN or infinity: drop these rows or set them to zero")
     n, size = len(rows), max(1, BLOCK_NUMBERS // len(rows))
@@ -73,3 +74,14 @@ def leaders(points: ArrayLike, similarity: float) -> NDArray[np.intp]:
                 leads[n_found] = block[free[i]]
                 n_found += 1
     return np.array(found, dtype=np.intp)
+
+
+def _unit_rows(points: ArrayLike) -> NDArray[np.floating]:
+    """Scale rows to unit length; zero rows stay zero."""
+    rows = np.asarray(points)
+    if rows.ndim != 2 or rows.shape[0] < 1:
+        raise ValueError(f"points has shape {rows.shape}; it must be (n, d) with n >= 1")
+    if rows.dtype != np.float32:
+        rows = rows.astype(np.float64)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms > 0, norms, 1)

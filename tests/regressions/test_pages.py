@@ -81,7 +81,7 @@ def test_04_what_is_kept_of_long_texts_is_exact_and_stated(embedder):
     assert f"Only the {KEPT_CONTRIBUTIONS:,} largest of {total} word pairs" in str(explanation)
     assert f"({share})" in str(explanation)
     assert explanation.truncation in explanation._repr_html_()
-    again = Explanation.from_dict(json.loads(json.dumps(explanation.to_dict())))
+    again = Explanation(**json.loads(json.dumps(explanation.to_dict())))
     assert again.to_dict() == explanation.to_dict()
     with pytest.raises(ValueError, match=r"contributions are left out.*keep="):
         explanation.chunks(["word1"], ["word1"])
@@ -101,10 +101,10 @@ def test_04_what_is_written_of_long_texts_is_small(embedder):
 def test_04_long_texts_are_plotted_by_their_strongest_words(embedder):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     (explanation,) = explain_words(embedder, [long_texts()])
-    display = explanation.plot()
-    assert display.im_.get_array().shape == (60, 60)
-    assert max(display.figure_.get_size_inches()) < 20
-    assert "60 of 1,500 and 60 of 1,500 words" in display.ax_.get_xlabel()
+    ax = explanation.plot()
+    assert ax.images[0].get_array().shape == (60, 60)
+    assert max(ax.figure.get_size_inches()) < 20
+    assert "60 of 1,500 and 60 of 1,500 words" in ax.get_xlabel()
     pyplot.close("all")
 
 

@@ -10,7 +10,6 @@ import pytest
 from scipy.sparse import csr_array
 
 from estimators.inspection import (
-    AlignmentDisplay,
     Explanation,
     plot_reliability,
     plot_thresholds,
@@ -63,31 +62,27 @@ def test_a_missing_matplotlib_is_named(monkeypatch):
 
 def test_alignment_shows_the_contributions():
     explanation = told(title="a title")
-    display = explanation.plot()
-    assert isinstance(display, AlignmentDisplay) and display.figure_ is display.ax_.figure
-    np.testing.assert_array_equal(display.im_.get_array(), explanation.contributions)
-    assert labels(display.ax_.yaxis) == explanation.tokens1
-    assert labels(display.ax_.xaxis) == explanation.tokens2
-    low, high = display.im_.get_clim()
+    ax = explanation.plot()
+    (image,) = ax.images
+    np.testing.assert_array_equal(image.get_array(), explanation.contributions)
+    assert labels(ax.yaxis) == explanation.tokens1
+    assert labels(ax.xaxis) == explanation.tokens2
+    low, high = image.get_clim()
     assert high == -low == np.abs(explanation.contributions).max()
-    assert display.ax_.get_title() == f"a title\nsimilarity {explanation.similarity:.4f}"
-    assert display.ax_.get_xlabel() == ""
-    assert display.colorbar_.ax.get_ylim() == (low, high)
+    assert ax.get_title() == f"a title\nsimilarity {explanation.similarity:.4f}"
+    assert ax.get_xlabel() == ""
+    assert image.colorbar.ax.get_ylim() == (low, high)
     # Blue adds: the colour map's upper end.
-    assert display.im_.cmap(1.0)[2] > display.im_.cmap(1.0)[0]
+    assert image.cmap(1.0)[2] > image.cmap(1.0)[0]
+    numbers = {text.get_position(): text.get_text() for text in ax.texts}
     for (i, j), value in np.ndenumerate(explanation.contributions):
-        number = f"{value:.2f}" if abs(value) >= 0.005 else ""
-        assert display.text_[i, j].get_text() == number
-        assert display.text_[i, j].get_position() == (j, i)
+        assert numbers[j, i] == (f"{value:.2f}" if abs(value) >= 0.005 else "")
 
 
-def test_alignment_takes_a_matrix_and_labels():
-    matrix = np.array([[0.5, -0.25, 0.0]])
-    for contributions in (matrix.tolist(), csr_array(matrix)):
-        display = AlignmentDisplay(contributions, ["a"], list("bcd"), title="$t$", note="n").plot()
-        np.testing.assert_array_equal(display.im_.get_array(), matrix)
-        assert (labels(display.ax_.yaxis), labels(display.ax_.xaxis)) == (["a"], list("bcd"))
-        assert (display.ax_.get_title(), display.ax_.get_xlabel()) == ("$t$", "n")
+def test_alignment_takes_sparse_contributions():
+    explanation = told()
+    sparse = told(contributions=csr_array(explanation.contributions))
+    np.testing.assert_array_equal(sparse.plot().images[0].get_array(), explanation.contributions)
 
 
 def test_alignment_leaves_special_tokens_out_and_says_what_they_add():
@@ -96,44 +91,43 @@ def test_alignment_leaves_special_tokens_out_and_says_what_they_add():
         "special2": [True, False, False, False],
     }
     explanation = told(**special)
-    display = explanation.plot()
+    ax = explanation.plot()
     np.testing.assert_array_equal(
-        display.im_.get_array(), explanation.contributions[np.ix_([0, 2], [1, 2, 3])]
+        ax.images[0].get_array(), explanation.contributions[np.ix_([0, 2], [1, 2, 3])]
     )
-    assert labels(display.ax_.yaxis) == ["row0", "row2"]
-    assert labels(display.ax_.xaxis) == ["c1", "c2", "c3"]
+    assert labels(ax.yaxis) == ["row0", "row2"]
+    assert labels(ax.xaxis) == ["c1", "c2", "c3"]
     added = explanation.special_contribution
-    assert display.ax_.get_xlabel() == f"special tokens, not shown: {added:+.4f}"
+    assert ax.get_xlabel() == f"special tokens, not shown: {added:+.4f}"
     nothing = told(special1=[True] * 3).plot()
-    assert nothing.im_ is nothing.text_ is nothing.colorbar_ is None
-    assert [text.get_text() for text in nothing.ax_.texts] == ["no tokens to show"]
+    assert not nothing.images
+    assert [text.get_text() for text in nothing.texts] == ["no tokens to show"]
 
 
 def test_alignment_of_long_texts_stays_readable():
     tokens = ["incomprehensibilities" * 2, *(f"word{i}" for i in range(59))]
-    display = told(60, 60, tokens1=tokens, tokens2=tokens).plot()
-    assert display.text_ is None
-    assert labels(display.ax_.yaxis)[0] == "incomprehensibiliti…"
-    for axis in (display.ax_.xaxis, display.ax_.yaxis):
-        assert not overlapping(axis.get_ticklabels(), display.figure_)
-    whole = display.figure_.bbox
-    for label in (*display.ax_.get_xticklabels(), *display.ax_.get_yticklabels()):
+    ax = told(60, 60, tokens1=tokens, tokens2=tokens).plot()
+    assert not ax.texts
+    assert labels(ax.yaxis)[0] == "incomprehensibiliti…"
+    for axis in (ax.xaxis, ax.yaxis):
+        assert not overlapping(axis.get_ticklabels(), ax.figure)
+    whole = ax.figure.bbox
+    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
         box = label.get_window_extent()
         assert whole.x0 <= box.x0 and box.x1 <= whole.x1
         assert whole.y0 <= box.y0 and box.y1 <= whole.y1
     few = told(12, 12, tokens1=tokens[:12], tokens2=tokens[:12]).plot()
-    assert not overlapping(few.ax_.get_yticklabels(), few.figure_)
-    assert not overlapping(few.text_[3], few.figure_)
+    assert not overlapping(few.get_yticklabels(), few.figure)
+    assert not overlapping(few.texts[36:48], few.figure)
 
 
 @pytest.mark.parametrize("token", ["$x$", "$\\alpha", "a\nb", "كيف", "C_{3}^"])
 def test_alignment_draws_tokens_as_written(token):
-    display = told(tokens1=[token, "b", "c"], title=token).plot()
+    ax = told(tokens1=[token, "b", "c"], title=token).plot()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        display.figure_.canvas.draw()
-    assert labels(display.ax_.yaxis)[0] == token.replace("\n", " ")
-    ax = display.ax_
+        ax.figure.canvas.draw()
+    assert labels(ax.yaxis)[0] == token.replace("\n", " ")
     assert not any(t.get_parse_math() for t in (ax.title, ax.get_yticklabels()[0]))
 
 
@@ -141,7 +135,7 @@ def test_plots_are_drawn_where_they_are_told():
     y, p = [0, 1, 0, 1], [0.1, 0.9, 0.4, 0.5]
     figure, axes = plt.subplots(1, 3)
     found = [
-        AlignmentDisplay.from_explanation(told(), ax=axes[0]).ax_,
+        told().plot(ax=axes[0]),
         plot_reliability(y, p, ax=axes[1]),
         plot_thresholds(threshold_curve(y, p), ax=axes[2]),
     ]

@@ -50,12 +50,12 @@ def test_dictionaries_go_through_json_and_back():
     assert data["contributions"] == GIVEN["contributions"]
     assert set(data) == {*GIVEN, "n_rest", "totals1", "totals2", "unknown1", "unknown2"}
     assert data["n_rest"] == 0 and data["totals2"] == pytest.approx([0.13, 0.31])
-    again = Explanation.from_dict(json.loads(json.dumps(data)))
+    again = Explanation(**json.loads(json.dumps(data)))
     assert again.to_dict() == data
     sides: dict[str, Any] = {"text": "", "tokens": [], "offsets": []}
     nothing: dict[str, Any] = {f"{a}{b}": value for a, value in sides.items() for b in "12"}
     empty = Explanation(**nothing, contributions=[], similarity=0)
-    assert Explanation.from_dict(json.loads(json.dumps(empty.to_dict()))).contributions.size == 0
+    assert Explanation(**json.loads(json.dumps(empty.to_dict()))).contributions.size == 0
     assert "similarity 0.0000" in str(empty)
 
 
@@ -63,7 +63,7 @@ def test_dictionaries_go_through_json_and_back():
 def test_texts_without_tokens(shape):
     told = random_explanation(0, *shape)
     assert told.contributions.shape == shape and told.top() == []
-    again = Explanation.from_dict(json.loads(json.dumps(told.to_dict())))
+    again = Explanation(**json.loads(json.dumps(told.to_dict())))
     assert again.contributions.shape == shape
 
 

@@ -339,10 +339,9 @@ def test_the_first_member_with_words_is_plotted():
     verdict = stack(Lengths(), svd, counts).explain(NEW[:1])[0]
     assert list(verdict.words) == ["m1", "m2"]
     assert verdict.top(2) == verdict.words["m1"].top(2) != verdict.words["m2"].top(2)
-    display = verdict.plot()
-    assert display.ax_.figure is not None
+    assert verdict.plot().images
     _, ax = pyplot.subplots()
-    assert verdict.plot(ax=ax).ax_ is ax
+    assert verdict.plot(ax=ax) is ax
     pyplot.close("all")
 
 
@@ -356,7 +355,7 @@ def test_json_holds_everything(verdicts):
             data["baseline"],
             [Evidence(**evidence) for evidence in data["members"]],
             [Evidence(**evidence) for evidence in data["features"]],
-            {name: Explanation.from_dict(words) for name, words in data["words"].items()},
+            {name: Explanation(**words) for name, words in data["words"].items()},
             {name: [tuple(term) for term in terms] for name, terms in data["terms"].items()},
             data["sameness"] and Evidence(**data["sameness"]),
             data["unseen"],

@@ -108,7 +108,7 @@ def test_pairs_of_unknown_tokens_can_be_told_apart(tiny_model, kind, special_tok
         assert (found.get("1", 0.0), found.get("2", 0.0)) == (first, second)
     (explanation,) = model.explain(STRANGE[:1])
     assert explanation.unknown_note in str(explanation)
-    assert type(explanation).from_dict(explanation.to_dict()).unknown_note == said[0]
+    assert type(explanation)(**explanation.to_dict()).unknown_note == said[0]
 
 
 def test_encoders_warn_of_unknown_tokens_too(tiny_model):
