@@ -431,7 +431,9 @@ def test_tags_say_that_it_takes_texts(law):
 
 
 @laws()
-def test_parameters_and_input_stay_as_they_are_and_input_may_be_read_only(law):
+def test_a_fit_changes_nothing_but_the_model_and_prints_nothing(law, capfd):
+    """Parameters, input, which may be read-only, and global random numbers stay as they are."""
+    expected = shown(law, fitted_once(law), law.given.new)
     X, y, new = copy.deepcopy((law.given.X, law.given.y, law.given.new))
     for array in (X, y, new):
         if isinstance(array, np.ndarray):
@@ -440,8 +442,15 @@ def test_parameters_and_input_stay_as_they_are_and_input_may_be_read_only(law):
     model = type(law.model)(**given)
     before = joblib.hash(model.get_params())
     assert all(model.get_params(deep=False)[name] is value for name, value in given.items())
+    np.random.seed(20)  # noqa: NPY002
+    torch = sys.modules.get("torch")
+    torch_state = torch and torch.random.get_rng_state().tolist()
+    capfd.readouterr()
     assert model.fit(X, y) is model
-    assert_equal(shown(law, model, new), shown(law, fitted_once(law), law.given.new))
+    assert_equal(shown(law, model, new), expected)
+    assert capfd.readouterr() == ("", "")
+    assert np.random.random() == np.random.RandomState(20).random()  # noqa: NPY002
+    assert not torch or torch.random.get_rng_state().tolist() == torch_state
     assert all(model.get_params(deep=False)[name] is value for name, value in given.items())
     assert joblib.hash(model.get_params()) == before
     assert joblib.hash(new) == joblib.hash(law.given.new)
@@ -458,7 +467,7 @@ def test_what_fit_learns_ends_with_an_underscore_and_is_documented(law):
 
 
 @laws()
-def test_clones_and_parameters_go_in_and_out(law):
+def test_parameters_go_in_and_out_and_a_clone_that_shows_progress_learns_the_same(law, capfd):
     model = fitted_once(law)
     twin = clone(model)
     if not isinstance(model, TokenWeights):  # a clone of these stays fitted, as a frozen one does
@@ -466,7 +475,13 @@ def test_clones_and_parameters_go_in_and_out(law):
     for name, value in model.get_params(deep=True).items():
         assert twin.set_params(**{name: value}) is twin
         assert twin.get_params(deep=True)[name] is value
-    assert_equal(shown(law, twin.fit(law.given.X, law.given.y)), shown(law, fitted_once(law)))
+    expected = shown(law, model)
+    capfd.readouterr()
+    if "verbose" in params_of(twin):
+        twin.set_params(verbose=1)
+    assert_equal(shown(law, twin.fit(law.given.X, law.given.y)), expected)
+    out, err = capfd.readouterr()
+    assert out == "" and bool(err) == ("verbose" in params_of(twin))
 
 
 @laws(*TEXTS)
@@ -574,30 +589,6 @@ def arguments(method: Any, new: Any) -> list[Any]:
         if parameter.default is parameter.empty and parameter.kind != parameter.VAR_KEYWORD
     ]
     return [new if each in ("X", "pairs", "texts") else ARGUMENTS[each] for each in needed]
-
-
-@laws(having="random_state")
-def test_the_same_seed_gives_the_same_and_leaves_the_global_one_alone(law):
-    np.random.seed(20)  # noqa: NPY002
-    torch = sys.modules.get("torch")
-    torch_state = torch and torch.random.get_rng_state().tolist()
-    model = fitted(law, random_state=5)
-    expected = shown(law, model)
-    assert_equal(shown(law, model.fit(law.given.X, law.given.y)), expected)
-    assert np.random.random() == np.random.RandomState(20).random()  # noqa: NPY002
-    assert not torch or torch.random.get_rng_state().tolist() == torch_state
-
-
-@laws()
-def test_nothing_is_printed_unless_asked_for(law, capfd):
-    verbose = "verbose" in params_of(law.model)
-    model = fitted(law, **({"verbose": False} if verbose else {}))
-    shown(law, model)
-    assert capfd.readouterr() == ("", "")
-    if verbose:
-        shown(law, model.set_params(verbose=1).fit(law.given.X, law.given.y))
-        out, err = capfd.readouterr()
-        assert out == "" and err
 
 
 @laws(having="verbose")

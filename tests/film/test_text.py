@@ -136,7 +136,7 @@ def test_tokens_keep_signs_and_marks(text, tokens):
 
 
 def test_copies_have_the_same_tokens_whatever_the_character():
-    for code in range(0, sys.maxunicode + 1, 31):
+    for code in range(0, sys.maxunicode + 1, 127):
         text = f"5{chr(code)}5 A{chr(code)}b"
         tokens = token_text(text)
         # A set: most are copies of themselves, and need no second reading.

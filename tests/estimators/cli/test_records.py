@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import log_loss
 
-from estimators import DuplicateFinder, load_model
+from estimators import DuplicateFinder, load_model, pairs
 from tests.estimators.cli.commands import refused, run
 from tests.estimators.pairs.test_record_features import products
 
@@ -48,12 +48,13 @@ def test_a_saved_model_scores_records_in_any_order_of_columns(place):
     assert [row["probability"] for row in other.rows] == [row["probability"] for row in first.rows]
 
 
-def test_a_model_of_few_labels_scores_many_pairs_as_one_table(place, tmp_path):
-    test, y = products(1000, seed=1)
+def test_a_model_of_few_labels_scores_many_pairs_as_one_table(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(pairs, "FEWEST_IN_TABLE", 200)
+    test, y = products(200, seed=1)
     test.assign(label=y).to_csv(tmp_path / "many.csv", index=False)
     model = load_model(place / "m.film")
     cells = [test[[f"{side}_{name}" for name in model.columns_]] for side in ("left", "right")]
-    rows = list(map(tuple, np.stack(cells, axis=1).reshape(2000, -1).tolist()))
+    rows = list(map(tuple, np.stack(cells, axis=1).reshape(400, -1).tolist()))
     distinct = list(dict.fromkeys(rows))
     table = pd.DataFrame(distinct, columns=list(model.columns_))
     finder = DuplicateFinder().fit(table, ids=distinct)

@@ -11,7 +11,7 @@ METRICS = {
     "eigen": lambda: FILM(d=3, rank=8, random_state=0),
     "cayley": lambda: FILM(d=3, rank=8, solver="cayley", random_state=0),
     "threshold": lambda: FILM(d=3, rank=8, threshold=0.5, margin=0.05, random_state=0),
-    "minibatch": lambda: MiniBatchFILM(d=3, rank=8, batch_size=16, random_state=0),
+    "minibatch": lambda: MiniBatchFILM(d=3, rank=8, batch_size=16, max_iter=9, random_state=0),
 }
 LABELS = np.arange(40) % 5
 

@@ -62,8 +62,7 @@ def clusters(n_texts=60, seed=0, h=8):
     return Ragged.from_rows(rows), topics
 
 
-@pytest.mark.parametrize("axes", ["both", "length"])
-@pytest.mark.parametrize("objective", ["triplet", "n_pair"])
+@pytest.mark.parametrize(("axes", "objective"), [("both", "triplet"), ("length", "n_pair")])
 def test_it_learns_what_a_topic_is(axes, objective):
     texts, topics = clusters(240)
     new, new_topics = clusters(seed=1)
