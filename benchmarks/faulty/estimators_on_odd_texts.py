@@ -174,10 +174,8 @@ def _film(model: Any, rng: np.random.Generator) -> None:
 
 def _contexts(model: Path, folder: Path) -> ContextModel:
     """Learn contexts from made documents, and save them."""
-    settings: dict[str, Any] = {"reader": "lstm", "width": 8, "n_contexts": 8, "generator": None}
-    settings |= {"discriminator_epochs": 1}
     documents = make_documents(12, random_state=0)
-    found = ContextModel(**settings, random_state=0).fit(documents)
+    found = ContextModel(n_contexts=8, random_state=0).fit(documents)
     found.save(folder)
     return found
 

@@ -21,7 +21,7 @@ from estimators.contexts.network_training import (
 from estimators.inputs import cloned, progress_bar, word_gram_counts
 from film.contexts import (
     N_RUNS,
-    IdTable,
+    Likeness,
     SentenceCorpus,
     diverse_contexts,
     encode_texts,
@@ -30,7 +30,6 @@ from film.contexts import (
     spelling_states,
     train_vocabulary,
     vocabulary_size,
-    word_vectors,
 )
 
 N_FEATURES = 2**20
@@ -98,7 +97,7 @@ MAX_LENGTH = 48
 """Maximum number of tokens per sentence; longer sentences are cut."""
 SPELLING_WIDTH = 512
 """Width of the vectors of spelling; the error of cosines is about 1/√512."""
-LEARNING_RATE, GENERATOR_LEARNING_RATE = 1e-3, 3e-3
+GENERATOR_LEARNING_RATE = 3e-3
 HELD_OUT = 0.02
 """Share of the corpus, in whole documents, held out to evaluate training."""
 ROWS_OF_BLOCK = 8192
@@ -129,37 +128,28 @@ def build(model: Any, corpus: SentenceCorpus, device: str, seed: int) -> Parts:
     text = "\n".join(corpus.sentences).encode()
     arrays = {"text": np.frombuffer(text, dtype=np.uint8), "documents": corpus.documents}
     arrays |= {"codes": corpus.codes, **_retrieval(corpus, model.verbose)}
-    table, reads_tokens = None, model.reader == "lstm"
-    if reads_tokens or model.generator is not None:
-        with progress_bar(model.verbose, "vocabulary"):
-            tokenizer = train_vocabulary(corpus.sentences, VOCABULARY_SIZE)
-            table = encode_texts(tokenizer, corpus.sentences, MAX_LENGTH)
-        settings |= {"tokenizer": tokenizer, "max_length": MAX_LENGTH}
-    encoder, fixed = None, None
-    if not reads_tokens:
-        if model.encoder is None:
-            arrays["spelling.weights"] = _spelling_weights(corpus, model.verbose)
-            encode: Any = Spelling(arrays["spelling.weights"], seed)
-        else:
-            encode = encoder = cloned("encoder", model.encoder).fit(corpus.sentences)
-        blocks = _blocks(model.verbose, "encode the corpus", corpus.n_sentences)
-        found = (encoded(encode, corpus.texts(rows)) for rows in blocks)
-        fixed = _joined(corpus.n_sentences, found)
-    n_tokens = vocabulary_size(tokenizer) if table is not None else None
-    settings["discriminator"] = {"reader": model.reader, "width": int(model.width)}
-    settings["discriminator"] |= {"n_tokens": n_tokens if reads_tokens else None}
+    encoder = None
+    if model.encoder is None:
+        arrays["spelling.weights"] = _spelling_weights(corpus, model.verbose)
+        encode: Any = Spelling(arrays["spelling.weights"], seed)
+    else:
+        encode = encoder = cloned("encoder", model.encoder).fit(corpus.sentences)
+    blocks = _blocks(model.verbose, "encode the corpus", corpus.n_sentences)
+    fixed = _joined(corpus.n_sentences, (encoded(encode, corpus.texts(rows)) for rows in blocks))
     attributes = {"contexts_": fixed_set, "encoder_": encoder, "perplexities_": {}}
     attributes |= {"generator_loss_curve_": [], "generator_scores_": []}
-    run, weights = _discriminator(
-        model, corpus, table if reads_tokens else None, fixed, settings["discriminator"], device,
-        seed,
-    )  # fmt: skip
+    run, weights = _discriminator(corpus, fixed, seed, model.verbose)
     arrays |= weights
     attributes |= {"loss_curve_": run.losses, "scores_": run.scores}
     attributes["is_complete_"] = run.is_complete
     if model.generator is not None:
+        with progress_bar(model.verbose, "vocabulary"):
+            tokenizer = train_vocabulary(corpus.sentences, VOCABULARY_SIZE)
+            table = encode_texts(tokenizer, corpus.sentences, MAX_LENGTH)
+        settings |= {"tokenizer": tokenizer, "max_length": MAX_LENGTH}
         size = model.generator
         size = size if isinstance(size, str) else [int(each) for each in size]
+        n_tokens = vocabulary_size(tokenizer)
         given = {"size": size, "n_tokens": n_tokens, "max_length": MAX_LENGTH}
         settings["generator"] = given
         run, weights, perplexities = _generator(model, corpus, table, given, device, seed)
@@ -211,36 +201,30 @@ def _spelling_weights(corpus: SentenceCorpus, verbose: int) -> np.ndarray:
 
 
 def _discriminator(
-    model: Any,
-    corpus: SentenceCorpus,
-    table: IdTable | None,
-    fixed: np.ndarray | None,
-    settings: dict[str, Any],
-    device: str,
-    seed: int,
+    corpus: SentenceCorpus, fixed: np.ndarray, seed: int, verbose: int
 ) -> tuple[Any, dict[str, np.ndarray]]:
-    """Train the discriminator; return its run, its weights and the vectors of all contexts."""
-    vectors = None
-    if table is not None:
-        vectors = _start_vectors(table, settings["n_tokens"], model.width, seed)
-    network = discriminator_of(settings, device, vectors=vectors, seed=seed)
+    """Fit the discriminator; return its run, its numbers and the vectors of all contexts."""
     centres = corpus.centres()
-    data = network, table, fixed, corpus.documents, corpus.codes
     task, test = (
-        DiscriminatorTask(*data, rows, seed)
+        DiscriminatorTask(fixed, corpus.documents, corpus.codes, rows, seed)
         for rows in split_centres(centres, corpus.documents, seed)
     )
-    evaluate = test.held_out_loss if len(test.centres) else None
-    if model.reader == "fixed":
-        run = fit_gain(task, evaluate)
-    else:
-        run = train_network(
-            task, "discriminator", model.discriminator_epochs, LEARNING_RATE, seed,
-            evaluate=evaluate, verbose=model.verbose,
-        )  # fmt: skip
-    blocks = _blocks(model.verbose, "contexts", len(centres))
-    contexts = _joined(len(centres), (task.contexts(centres[rows]) for rows in blocks))
-    return run, {"contexts": contexts, **arrays_of(network, "discriminator.")}
+    head, run = fit_gain(task, test)
+    blocks = (centres[rows] for rows in _blocks(verbose, "contexts", len(centres)))
+    found = (
+        head.left(fixed[rows - 1].astype(np.float32))
+        + head.right(fixed[rows + 1].astype(np.float32))
+        for rows in blocks
+    )
+    arrays = {"contexts": _joined(len(centres), found)}
+    arrays["discriminator.root_gain"] = np.array(head.gain**0.5, dtype=np.float32)
+    return run, arrays | {"discriminator.bias": np.array(head.bias, dtype=np.float32)}
+
+
+def discriminator_of(arrays: dict[str, np.ndarray]) -> Likeness:
+    """Return the discriminator of a saved model."""
+    gain, bias = (arrays[f"discriminator.{name}"].item() for name in ("root_gain", "bias"))
+    return Likeness(gain**2, bias)
 
 
 def _generator(
@@ -258,7 +242,7 @@ def _generator(
     network = generator_of(settings, device, counts=counts, seed=seed)
     task, test = (GeneratorTask(network, table, rows, seed=seed) for rows in (learned_from, held))
     run = train_network(
-        task, "generator", model.generator_epochs, GENERATOR_LEARNING_RATE, seed,
+        task, model.generator_epochs, GENERATOR_LEARNING_RATE, seed,
         evaluate=test.held_out_loss if len(held) else None, verbose=model.verbose,
     )  # fmt: skip
     perplexities = test.perplexities(counts) if len(held) else {}
@@ -300,23 +284,6 @@ def encoded(encoder: Any, texts: list[str]) -> np.ndarray:
         )
     units: Any = normalize(found)
     return units
-
-
-def discriminator_of(
-    settings: dict[str, Any], device: str, *, vectors: Any = None, seed: int = 0
-) -> Any:
-    """Return an untrained discriminator with some settings."""
-    import torch
-
-    from film.contexts import Discriminator, Likeness
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        found: Any = Likeness()
-        if settings["reader"] == "lstm":
-            n, width = settings["n_tokens"], settings["width"]
-            found = Discriminator(n, hidden=width, width=width, vectors=vectors)
-    return found.to(device).eval()
 
 
 def generator_of(
@@ -373,17 +340,6 @@ def split_centres(
     until = np.cumsum(counts[order]) - counts[order] < HELD_OUT * len(centres)
     is_held = np.isin(of_centre, numbers[order[until]][: len(numbers) - 1])
     return centres[~is_held], centres[is_held]
-
-
-def _start_vectors(table: IdTable, n_tokens: int, size: int, seed: int) -> np.ndarray:
-    """Return word vectors of the corpus; small random vectors for words without one."""
-    found = word_vectors(table.values, table.starts, n_tokens, size, random_state=seed)
-    # Entries are as large as the initial values of networks.
-    found = found * 0.1 * np.sqrt(size)
-    empty = ~found.any(axis=1)
-    rng = np.random.default_rng(seed)
-    found[empty] = rng.normal(scale=0.1, size=(int(empty.sum()), size))
-    return found.astype(np.float32)
 
 
 def _joined(n: int, blocks: Iterable[np.ndarray]) -> np.ndarray:

@@ -25,7 +25,6 @@ from estimators.contexts.building import (
     generator_of,
     hashed_counts,
 )
-from estimators.contexts.network_training import sentence_states
 from estimators.encoders import check_device
 from estimators.inputs import (
     check_choice,
@@ -48,6 +47,7 @@ from estimators.persistence import (
     write_fitted,
 )
 from film.contexts import (
+    Likeness,
     SentenceCorpus,
     combine_terms,
     encode_contexts,
@@ -92,7 +92,7 @@ class ContextSpace:
     fixed : ndarray of int
         Rows of the fixed set of contexts.
     encoder : transformer or None
-        Fitted; None if states come from spelling or from the network alone.
+        Fitted; None if states come from spelling.
     device : str
         Device of the networks.
 
@@ -122,8 +122,7 @@ class ContextSpace:
         self.chunks = self.corpus.chunks[self.centres]
         self.prior = "corpus"
         self.tokenizer, self.max_length = settings.get("tokenizer"), settings.get("max_length")
-        self.network = discriminator_of(settings["discriminator"], device)
-        adopt_arrays(self.network, arrays, "discriminator.")
+        self.discriminator = discriminator_of(arrays)
         spelling = arrays.get("spelling.weights")
         self.encoder = encoder if spelling is None else Spelling(spelling, settings["seed"])
         self.generators: list[Any] = []
@@ -140,18 +139,9 @@ class ContextSpace:
 
     def read(self, texts: list[str]) -> Sentences:
         """Return vectors of sentences."""
-        import torch
-
-        tokens, fixed = None, None
-        if hasattr(self.network, "states"):
-            tokens = self.tokens(texts)
-        else:
-            # As the states of the corpus, which are kept in half of the precision.
-            fixed = encoded(self.encoder, texts).astype(np.float16)
-        with torch.inference_mode():
-            states = sentence_states(self.network, tokens, fixed)
-            vectors = self.network.centre(states).float().cpu().numpy()
-        return Sentences(texts, vectors)
+        # As the states of the corpus, which are kept in half of the precision.
+        states = encoded(self.encoder, texts).astype(np.float16).astype(np.float32)
+        return Sentences(texts, self.discriminator.centre(states))
 
     def tokens(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Return tokens of texts, padded, and their numbers."""
@@ -316,7 +306,6 @@ SAVED = {
     "is_complete": "is_complete_",
 }
 """Names in the JSON of a folder, and the attributes they hold."""
-READERS = ("fixed", "lstm")
 PRIORS = ("corpus", "training")
 CONTEXTS_TRIED = 8
 """Candidates per wanted context for a diverse set; more are tried if these do not suffice."""
@@ -330,7 +319,7 @@ class ContextModel(TransformerMixin, BaseEstimator):
     """Learn from documents which sentences fit into which contexts.
 
     Two sentences have a similar meaning if they fit into the same contexts. `fit` splits documents
-    into sentences. From scratch and without labels, it trains a discriminator, which predicts
+    into sentences. From scratch and without labels, it fits a discriminator, which predicts
     whether a sentence belongs between two others (Section 3.2.1), and optionally a generator, which
     generates a sentence from its neighbours (Section 3.2.2). `transform` scores texts in one fixed
     set of contexts (Eq. 3); use these vectors with the cosine, in `FILM` or in a stack.
@@ -340,15 +329,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
     ----------
     encoder : transformer, default=None
         Maps texts to fixed vectors, such as `SentenceEncoder`. None: vectors of the spelling of
-        words, weighted by TF-IDF (`film.contexts.spelling_states`), from scratch.
-    reader : {"fixed", "lstm"}, default="fixed"
-        What the discriminator reads. "fixed": the fixed vectors; it learns a weight and a bias for
-        the similarity of a sentence to its neighbours. "lstm": tokens, by a BiLSTM, as in the
-        paper; this takes a far larger corpus.
-    width : int, default=300
-        Width of word vectors, of the BiLSTM in each direction, and of the interaction.
-    discriminator_epochs : float, default=2
-        Passes over the corpus; "fixed" uses only some batches.
+        words, weighted by TF-IDF (`film.contexts.spelling_states`), from scratch. The
+        discriminator learns a weight and a bias for the similarity of a sentence to its neighbours.
     generator : {"tiny", "small", "base", "large"}, 5 ints or None, default=None
         Size of the Transformer that generates a sentence from its neighbours (Section 3.2.2): a
         name in `film.contexts.SIZES`, or numbers as in `film.contexts.Size`. One network learns all
@@ -396,9 +378,9 @@ class ContextModel(TransformerMixin, BaseEstimator):
     corpus_ : SentenceCorpus
         Sentences, documents and chunks.
     vocabulary_ : str or None
-        The tokenizer, as JSON of the package `tokenizers`; None if no network reads tokens.
-    discriminator_ : torch.nn.Module
-        `film.contexts.Likeness` of fixed vectors, or `film.contexts.Discriminator`.
+        The tokenizer, as JSON of the package `tokenizers`; None without a generator.
+    discriminator_ : film.contexts.Likeness
+        Its weight and its bias.
     generators_ : list of torch.nn.Module
         `film.contexts.Generator` of sentences, left sides and right sides: the same network three
         times. Empty without a generator.
@@ -406,7 +388,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
     See Also
     --------
     film.contexts.make_corpus : Makes a corpus with another language or length of chunks.
-    film.contexts.Discriminator : The network.
     SentenceEncoder : Vectors from a pretrained model.
 
     Notes
@@ -436,9 +417,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
 
     _: KW_ONLY
     encoder: Any = None
-    reader: str = "fixed"
-    width: int = 300
-    discriminator_epochs: float = 2
     generator: Any = None
     generator_epochs: float = 1
     n_contexts: int = 500
@@ -766,9 +744,9 @@ class ContextModel(TransformerMixin, BaseEstimator):
         return self._space().tokenizer
 
     @property
-    def discriminator_(self) -> Any:
-        """The trained network."""
-        return self._space().network
+    def discriminator_(self) -> Likeness:
+        """Weight and bias of the discriminator."""
+        return self._space().discriminator
 
     @property
     def generators_(self) -> list[Any]:
@@ -818,11 +796,8 @@ class ContextModel(TransformerMixin, BaseEstimator):
         return found
 
     def _check_parameters(self) -> None:
-        for name in ("width", "n_contexts"):
-            check_integer(name, getattr(self, name), 1)
-        check_choice("reader", self.reader, READERS)
+        check_integer("n_contexts", self.n_contexts, 1)
         check_choice("prior", self.prior, PRIORS)
-        check_real("discriminator_epochs", self.discriminator_epochs, 0)
         check_real("generator_epochs", self.generator_epochs, 0)
         if self.generator is not None:
             from film.contexts import size_of
@@ -835,11 +810,6 @@ class ContextModel(TransformerMixin, BaseEstimator):
             cloned("encoder", self.encoder)
             if not hasattr(self.encoder, "transform"):
                 raise TypeError(f"encoder={self.encoder!r} must have transform; or give None")
-            if self.reader == "lstm":
-                raise ValueError(
-                    "reader='lstm' reads tokens, but encoder gives the vectors; give "
-                    "reader='fixed', or encoder=None"
-                )
         self._weights(None)
         check_seed(self.random_state)
         check_verbose(self.verbose)

@@ -1,4 +1,4 @@
-"""Training of the networks of contexts: the loop, the discriminator's task and the generator's."""
+"""Training of a model of contexts: its discriminator, and its generator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from film.contexts import END, IdTable, unigram_log_likelihood
+from film.contexts import (
+    END,
+    IdTable,
+    Likeness,
+    fit_loss,
+    fit_weights,
+    unigram_log_likelihood,
+)
 
 LARGEST_GRADIENT = 1.0
 """Norm to which gradients are clipped."""
@@ -34,8 +41,7 @@ class Learned(NamedTuple):
 
 
 def train_network(
-    task: Any,
-    title: str,
+    task: GeneratorTask,
     epochs: float,
     learning_rate: float,
     seed: int,
@@ -43,14 +49,12 @@ def train_network(
     evaluate: Callable[[], float] | None,
     verbose: int,
 ) -> Learned:
-    """Train a network in place with Adam, and keep the weights of the best evaluation.
+    """Train a generator in place with Adam, and keep the weights of the best evaluation.
 
     Parameters
     ----------
-    task : DiscriminatorTask or GeneratorTask
-        Has ``network``, ``batches(epoch)`` and ``loss(batch)``.
-    title : str
-        Name of the network for progress and warnings.
+    task : GeneratorTask
+        The generator and its batches.
     epochs, learning_rate : float
         Passes over the batches, and the peak rate after a linear warm-up; it then falls linearly
         to 0.
@@ -85,7 +89,7 @@ def train_network(
         # The caller's random state does not change.
         with (
             torch.random.fork_rng(devices=devices),
-            tqdm(total=total, desc=title, disable=not verbose) as bar,
+            tqdm(total=total, desc="generator", disable=not verbose) as bar,
         ):
             torch.manual_seed(seed)
             while len(losses) < total:
@@ -100,7 +104,7 @@ def train_network(
                 rate.step()
                 network.eval()
                 if not np.isfinite(value := float(loss.detach())):
-                    raise ValueError(f"the loss of the {title} is {value} at step {len(losses)}")
+                    raise ValueError(f"the loss of the generator is {value} at step {len(losses)}")
                 losses.append(value)
                 is_due = len(losses) * N_EVALUATIONS // total > len(scores)
                 if evaluate is not None and (is_due or len(losses) == total):
@@ -113,7 +117,7 @@ def train_network(
     except KeyboardInterrupt:
         is_complete = False
         warnings.warn(
-            f"training of the {title} was interrupted after step {len(losses)} of {total}; its "
+            f"training of the generator was interrupted after step {len(losses)} of {total}; its "
             "best weights are kept",
             UserWarning,
             stacklevel=5,
@@ -136,28 +140,14 @@ BATCHES_OF_GAIN = 50
 """Batches used to fit the two numbers."""
 
 
-def sentence_states(network: Any, tokens: Any, fixed: Any) -> Any:
-    """Return the states of sentences by their tokens, or else their fixed vectors, as a tensor."""
-    import torch
-
-    if tokens is not None:
-        return network.states(*tokens)
-    device = next(network.parameters()).device
-    return torch.from_numpy(np.asarray(fixed, dtype=np.float32)).to(device)
-
-
 @dataclass
 class DiscriminatorTask:
-    """Batches and loss of a discriminator, for `train_network`.
+    """Batches of sentences and contexts, whose likeness a discriminator weighs.
 
     Parameters
     ----------
-    network : torch.nn.Module
-        A `Discriminator` of tokens, or a `Likeness` of fixed vectors.
-    table : IdTable or None
-        Tokens of all sentences of the corpus, if the network reads tokens.
-    fixed : ndarray of float, shape (n_sentences, n_fixed), or None
-        Fixed vectors of all sentences, if it does not.
+    fixed : ndarray of float, shape (n_sentences, n_fixed)
+        Fixed vectors of all sentences of the corpus.
     documents, codes : ndarray of int64, shape (n_sentences,)
         Document of each sentence, and a number that is the same for equal sentences.
     centres : ndarray of int
@@ -166,65 +156,36 @@ class DiscriminatorTask:
         Seeds the order of centres.
     """
 
-    network: Any
-    table: Any
-    fixed: Any
+    fixed: np.ndarray
     documents: np.ndarray
     codes: np.ndarray
     centres: np.ndarray
     seed: int
 
-    def batches(self, epoch: int) -> list[np.ndarray]:
+    def batches(self) -> list[np.ndarray]:
         """Return the rows of the centres of each batch; every centre is in one of them."""
-        order = run_order(self.documents[self.centres], np.random.default_rng([self.seed, epoch]))
+        order = run_order(self.documents[self.centres], np.random.default_rng([self.seed, 0]))
         return np.array_split(self.centres[order], max(1, round(len(order) / SENTENCES_PER_STEP)))
 
-    def encoded(self, rows: np.ndarray) -> tuple[Any, Any]:
-        """Return the vectors of centres and of their contexts, two tensors of shape (n, q)."""
-        needed, place = np.unique(rows[:, np.newaxis] + [-1, 0, 1], return_inverse=True)
-        left, centre, right = place.reshape(-1, 3).T
-        tokens = None if self.table is None else self.table.padded(needed)
-        fixed = None if self.fixed is None else self.fixed[needed]
-        states = sentence_states(self.network, tokens, fixed)
-        lefts, rights = self.network.left(states), self.network.right(states)
-        return self.network.centre(states[centre]), lefts[left] + rights[right]
-
-    def contexts(self, rows: np.ndarray) -> np.ndarray:
-        """Return the vectors of the contexts of some centres, (n, q)."""
-        import torch
-
-        with torch.inference_mode():
-            return self.encoded(rows)[1].cpu().numpy()
-
-    def logits(self, rows: np.ndarray) -> tuple[Any, Any]:
-        """Return the logits of all centres of a batch in all its contexts, and their weights."""
-        import torch
-
-        from film.contexts import fit_weights
-
-        centres, contexts = self.encoded(rows)
-        documents, codes = self.documents[rows], self.codes[rows]
+    def likeness(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the likeness of all centres of a batch to all its contexts, and their weights."""
+        left, centre, right = (self.fixed[rows + step].astype(np.float32) for step in (-1, 0, 1))
+        documents = self.documents[rows]
         # A sentence's neighbours may replace each other.
         near = np.abs(rows[:, np.newaxis] - rows) < RUN
         near &= documents[:, np.newaxis] == documents
-        on_device = (torch.from_numpy(each).to(centres.device) for each in (documents, codes, near))
-        documents, codes, near = on_device
-        return contexts @ centres.T, fit_weights(documents, codes, excluded=near)
+        weights = fit_weights(documents, self.codes[rows], excluded=near)
+        return (left + right) @ centre.T, weights
 
-    def loss(self, rows: np.ndarray) -> Any:
-        """Return the cross-entropy of all centres of a batch in all its contexts (`fit_loss`)."""
-        from film.contexts import fit_loss
-
-        return fit_loss(*self.logits(rows))
-
-    def held_out_loss(self) -> float:
+    def loss(self, head: Likeness) -> float:
         """Return the mean loss of fixed batches."""
-        batches = self.batches(0)[: max(1, MOST_HELD_OUT // SENTENCES_PER_STEP)]
-        return float(np.mean([float(self.loss(rows)) for rows in batches]))
+        batches = self.batches()[: max(1, MOST_HELD_OUT // SENTENCES_PER_STEP)]
+        found = map(self.likeness, batches)
+        return float(np.mean([fit_loss(head.gain * x + head.bias, shares) for x, shares in found]))
 
 
-def fit_gain(task: DiscriminatorTask, evaluate: Callable[[], float] | None) -> Learned:
-    """Set gain and bias, the only parameters of the default `Likeness`, to the least loss.
+def fit_gain(task: DiscriminatorTask, held_out: DiscriminatorTask) -> tuple[Likeness, Learned]:
+    """Return gain and bias with the least loss.
 
     The gain is at least 1, since similar sentences fit together even if a small corpus does not
     show it.
@@ -233,31 +194,25 @@ def fit_gain(task: DiscriminatorTask, evaluate: Callable[[], float] | None) -> L
     ----------
     task : DiscriminatorTask
         Its first batches are used.
-    evaluate : callable or None
-        Returns the loss of held-out rows.
+    held_out : DiscriminatorTask
+        Its loss is the score, if it has any centres.
 
     Returns
     -------
+    head : Likeness
+        Without any negatives, the default.
     learned : Learned
-        One step; without any negatives there is no step, and both numbers stay.
+        One step, or none without any negatives.
     """
-    import torch
-
-    head = task.network
-    start = {name: value.clone() for name, value in head.state_dict().items()}
     found = []
-    with torch.inference_mode():
-        head.root_gain.fill_(1.0)
-        head.bias.zero_()
-        for rows in task.batches(0)[:BATCHES_OF_GAIN]:
-            logits, weights = task.logits(rows)
-            if weights.any():
-                signs = 2 * torch.eye(len(rows)) - 1
-                found.append([each.double().cpu().ravel() for each in (logits, signs, weights)])
+    for rows in task.batches()[:BATCHES_OF_GAIN]:
+        x, shares = task.likeness(rows)
+        if shares.any():
+            signs = 2 * np.eye(len(rows)) - 1
+            found.append([each.astype(np.float64).ravel() for each in (x, signs, shares)])
     if not found:
-        head.load_state_dict(start)
-        return Learned([], [], True)
-    x, signs, shares = (torch.cat(each).numpy() for each in zip(*found, strict=True))
+        return Likeness(), Learned([], [], True)
+    x, signs, shares = (np.concatenate(each) for each in zip(*found, strict=True))
     shares = shares / len(found)
 
     def loss(given: np.ndarray) -> tuple[float, list[float]]:
@@ -267,11 +222,9 @@ def fit_gain(task: DiscriminatorTask, evaluate: Callable[[], float] | None) -> L
 
     bounds = [(1.0, None), (None, None)]
     best = minimize(loss, (5.0, -1.0), jac=True, bounds=bounds, method="L-BFGS-B")
-    with torch.inference_mode():
-        head.root_gain.fill_(float(np.sqrt(best.x[0])))
-        head.bias.fill_(float(best.x[1]))
-        scores = [] if evaluate is None else [(1, evaluate())]
-    return Learned([float(best.fun)], scores, True)
+    head = Likeness(*map(float, best.x))
+    scores = [(1, held_out.loss(head))] if len(held_out.centres) else []
+    return head, Learned([float(best.fun)], scores, True)
 
 
 def run_order(documents: np.ndarray, rng: np.random.Generator) -> np.ndarray:

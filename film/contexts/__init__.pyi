@@ -4,8 +4,6 @@ from .context_sets import nearest_rows as nearest_rows
 from .context_sets import own_places as own_places
 from .context_sets import select_contexts as select_contexts
 from .context_sets import word_sets as word_sets
-from .discriminator import Discriminator as Discriminator
-from .discriminator import Interaction as Interaction
 from .discriminator import Likeness as Likeness
 from .discriminator import fit_loss as fit_loss
 from .discriminator import fit_weights as fit_weights
@@ -32,7 +30,6 @@ from .sentence_vectors import N_RUNS as N_RUNS
 from .sentence_vectors import run_vectors as run_vectors
 from .sentence_vectors import run_weights as run_weights
 from .sentence_vectors import spelling_states as spelling_states
-from .sentence_vectors import word_vectors as word_vectors
 from .sentences import plain_text as plain_text
 from .sentences import split_sentences as split_sentences
 from .vocabulary import BEGIN as BEGIN

@@ -148,13 +148,7 @@ TEXTS = ("pairs", "labelled", "scored", "labelled texts", "texts", "grouped", "c
 SPACE = make_pipeline(TfidfVectorizer(), FILM(d=10, rank=12, random_state=0))
 CPU: dict[str, Any] = {"model": TINY, "device": "cpu", "max_length": 32}
 TRAINS = CPU | {"epochs": 1, "train_batch_size": 2, "learning_rate": 1e-3, "random_state": 0}
-CONTEXTS = {
-    "reader": "lstm",
-    "width": 8,
-    "n_contexts": 6,
-    "discriminator_epochs": 1,
-}
-CONTEXTS |= {"generator": None, "device": "cpu", "random_state": 0}
+CONTEXTS = {"n_contexts": 6, "device": "cpu", "random_state": 0}
 GENERATES = CONTEXTS | {"generator": (8, 2, 1, 1, 16), "generator_epochs": 0.5}
 CONVOLVES: dict[str, Any] = {"channels": (2, 3, 4), "width": 5, "max_triplets": 9}
 CONVOLVES |= {"train_batch_size": 4, "device": "cpu", "random_state": 0}
@@ -249,10 +243,10 @@ WRONG_VALUES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("n_contexts", "micro_batch_size", "eval_steps", "max_triplets"), (0, 1.5)),
     **dict.fromkeys(("batch_size", "train_batch_size", "train_max_length", "steps"), (0, "8")),
     "n_random": (-1, 1.5),
-    **dict.fromkeys(("epochs", "discriminator_epochs", "generator_epochs"), (-1, "1", np.nan)),
+    **dict.fromkeys(("epochs", "generator_epochs"), (-1, "1", np.nan)),
     "cache": (3,),
     **dict.fromkeys(("solver", "index", "mode", "count", "matching", "axes", "readout"), ("-", 3)),
-    **dict.fromkeys(("pooling", "reader", "centre", "plan"), ("-", 3)),
+    **dict.fromkeys(("pooling", "centre", "plan"), ("-", 3)),
     **dict.fromkeys(("objective", "dtype"), ("int8", 3)),
     **dict.fromkeys(("cosine", "special_tokens", "residual"), (1, None)),
     **{"margin": (-0.1, np.nan, np.inf, "large", True), "tol": (-1.0, "small")},

@@ -245,10 +245,7 @@ def test_a_parameter_of_the_model_that_is_searched_stays_with_its_copy(model):
 def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
     pytest.importorskip("torch", reason="needs the extra neural")
     pytest.importorskip("sentencex", reason="needs the extra contexts")
-    settings = {"width": 8, "n_contexts": 6, "discriminator_epochs": 1}
-    settings["generator"] = None
-    documents = tiny_documents()
-    model = ContextModel(device="cpu", random_state=0, **settings).fit(documents)
+    model = ContextModel(n_contexts=6, device="cpu", random_state=0).fit(tiny_documents())
     model.save(tmp_path / "contexts")
     pairs = [("The cat sees the tree.", "A cat sees a tree."), ("The king likes the ship.", "")]
     by_folder = ContextRegressor(tmp_path / "contexts").fit(pairs)
@@ -261,7 +258,7 @@ def test_a_model_of_contexts_is_read_from_its_folder(tmp_path):
     centred = ContextRegressor(model, centre="reference").fit(pairs)
     assert len(centred.reference_) == 8 and set(centred.reference_) <= set(sentences_of(model))
     assert np.isfinite(centred.similarity(pairs)).all()
-    sentences = [text for each in documents for text in each.split(". ")]
+    sentences = [text for each in tiny_documents() for text in each.split(". ")]
     harvested = harvest(by_folder, sentences, n_pairs=40, memory=tmp_path / "kept", random_state=0)
     assert len(harvested.pairs) == 40
     again = by_folder.similarity(harvested.pairs)

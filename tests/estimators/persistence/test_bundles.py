@@ -229,10 +229,7 @@ def test_a_place_outside_of_the_folder_is_not_followed(saved, tmp_path):
 
 def test_a_folder_holds_what_a_model_of_contexts_reads(tmp_path):
     pytest.importorskip("sentencex", reason="needs the extra contexts")
-    small = {"reader": "lstm", "width": 8, "device": "cpu"}
-    contexts = ContextModel(n_contexts=6, discriminator_epochs=1, random_state=0, **small).fit(
-        tiny_documents()
-    )
+    contexts = ContextModel(n_contexts=6, random_state=0, device="cpu").fit(tiny_documents())
     contexts.save(tmp_path / "contexts")
     members = [
         ("vectors", FrozenEstimator(contexts)),
