@@ -179,7 +179,7 @@ def distinct_states(
     n_tokens = encoder.loaded().tokenize(unique, encoder.max_length).starts[-1]
     values = np.empty((n_tokens, encoder.n_features_out_), dtype=np.float32)
     counts, done = [], 0
-    for rows, n_kept in _encoded(encoder, unique, length, verbose, stacklevel=7):
+    for rows, n_kept in _encoded(encoder, unique, length, verbose):
         values[done : done + len(rows)] = rows
         done += len(rows)
         counts.append(n_kept)
@@ -202,7 +202,7 @@ def vectors_of(
         numbers = np.arange(len(texts))
     else:
         unique, numbers = numbered_texts(texts)
-        blocks = _encoded(_needed(encoder), unique, length, verbose, stacklevel=6)
+        blocks = _encoded(_needed(encoder), unique, length, verbose)
     found = []
     for block in blocks:
         found.append(network.vectors(TokenStates(*block)))
@@ -210,7 +210,7 @@ def vectors_of(
 
 
 def _encoded(
-    encoder: TokenEncoder, unique: list[str], length: int, verbose: int, stacklevel: int
+    encoder: TokenEncoder, unique: list[str], length: int, verbose: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield token vectors and token counts of blocks of texts; warn once about truncation."""
     from tqdm.auto import tqdm
@@ -225,8 +225,8 @@ def _encoded(
             bar.update(len(is_cut))
     most = transformer.most_tokens
     # Attribute the warning to the caller of `fit` or `transform`.
-    warn_of_cuts(n_cut, len(unique), encoder.max_length, most, stacklevel=stacklevel)
-    warn_of_unknown(np.concatenate(unknown), stacklevel=stacklevel)
+    warn_of_cuts(n_cut, len(unique), encoder.max_length, most, stacklevel=6)
+    warn_of_unknown(np.concatenate(unknown), stacklevel=6)
 
 
 def _needed(encoder: TokenEncoder | None) -> TokenEncoder:

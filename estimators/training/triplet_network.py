@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import TokenEncoder, check_device
 from estimators.inputs import (
-    check_bool,
     check_choice,
     check_integer,
     check_real,
@@ -58,28 +57,6 @@ def checked(X: Any, y: Any, name: str = "X") -> Given:
     return Given(texts, *labels_or_triplets(y, len(texts)))
 
 
-def triplets_of(given: Given, seed: int, *, n_random: int, most: int | None) -> np.ndarray:
-    """Return given triplets, or triplets mined from labels; at most ``most``, drawn at random."""
-    rng, triplets = np.random.default_rng([seed, 3]), given.triplets
-    if triplets is None:
-        assert given.labels is not None
-        triplets = triplets_from_labels(given.labels, n_random=n_random, random_state=rng)
-        if len(triplets) == 0:
-            raise nothing_mined(given.labels)
-    if most is not None and len(triplets) > most:
-        triplets = triplets[np.sort(rng.choice(len(triplets), most, replace=False))]
-    return triplets
-
-
-def examples_of(
-    triplets: np.ndarray, texts: Texts, encoder: Any, *, length: int, verbose: int
-) -> Examples:
-    """Return triplets as training rows, with the token vectors of their texts."""
-    used, local = np.unique(triplets, return_inverse=True)
-    states, numbers = distinct_states(encoder, taken(texts, used), length, verbose)
-    return Examples(states, numbers[local.reshape(-1, 3)], None, None)
-
-
 def objective_of(name: str, examples: Examples) -> Objective:
     """Return the objective with this name."""
     if name == "triplet":
@@ -88,11 +65,6 @@ def objective_of(name: str, examples: Examples) -> Objective:
     similar, states = examples.codes[:, :2], examples.tokens
     similar = similar[(states.n_tokens[similar] > 0).all(axis=1)]
     return NPairs(connected_groups(similar, len(states.n_tokens)))
-
-
-def order_of(network: TextVectors, examples: Examples) -> float:
-    """Fraction of triplets in the right order by the cosine of a network's vectors."""
-    return ordered_share(network.vectors(examples.tokens), examples.codes)
 
 
 OBJECTIVES = ("triplet", "n_pair")
@@ -121,7 +93,6 @@ def check_network_parameters(model: Any) -> None:
     check_integer("n_random", model.n_random, 1)
     if model.max_triplets is not None:
         check_integer("max_triplets", model.max_triplets, 1)
-    check_bool("residual", model.residual)
     check_device(torch, model.device)
     check_verbose(model.verbose)
 
@@ -141,7 +112,6 @@ def make_network(model: Any, token_width: int, seed: int) -> TextVectors:
             model.width,
             axes=model.axes,
             readout=model.readout,
-            residual=model.residual,
         )
     network.requires_grad_(False).eval()
     device = check_device(torch, model.device)
@@ -182,9 +152,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         with components as channels, at less than a fiftieth of the cost.
     readout : {"max", "mean"}, default="max"
         Final pooling.
-    residual : bool, default=False
-        Whether to add a linear map of the mean token vector, from which training starts. The
-        paper's network has none.
     objective : {"triplet", "n_pair"}, default="triplet"
         "triplet": the hinge of Eq. 29. "n_pair": the cross-entropy of a text's partner among all
         texts of the batch, which the paper names in its analysis; cosines are divided by ``0.05``.
@@ -273,7 +240,6 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     width: int = 128
     axes: str = "both"
     readout: str = "max"
-    residual: bool = False
     objective: str = "triplet"
     margin: float = 0.2
     n_random: int = 5
@@ -337,11 +303,16 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             judged = self._examples(held, encoder, settings.seed, None)
             if judged.tokens.values.shape[1] != token_width:
                 raise ValueError("eval_set holds token vectors of another width than X")
+
+        def evaluate() -> float:
+            assert judged is not None
+            return ordered_share(network.vectors(judged.tokens), judged.codes)
+
         run = run_examples(
             self,
             network,
             examples,
-            evaluate=None if judged is None else lambda: order_of(network, judged),
+            evaluate=None if judged is None else evaluate,
             objective=objective_of(self.objective, examples),
             settings=settings,
         )
@@ -497,14 +468,24 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         state: Any = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_network"}
 
-    def _triplets(self, given: Given, seed: int, most: Any) -> np.ndarray:
-        return triplets_of(given, seed, n_random=self.n_random, most=most)
+    def _triplets(self, given: Given, seed: int, most: int | None) -> np.ndarray:
+        """Return given triplets, or those mined from labels; at most ``most``, drawn at random."""
+        rng, triplets = np.random.default_rng([seed, 3]), given.triplets
+        if triplets is None:
+            assert given.labels is not None
+            triplets = triplets_from_labels(given.labels, n_random=self.n_random, random_state=rng)
+            if len(triplets) == 0:
+                raise nothing_mined(given.labels)
+        if most is not None and len(triplets) > most:
+            triplets = triplets[np.sort(rng.choice(len(triplets), most, replace=False))]
+        return triplets
 
-    def _examples(self, given: Given, encoder: Any, seed: int, most: Any) -> Examples:
-        return examples_of(
-            self._triplets(given, seed, most), given.texts, encoder,
-            length=self.length, verbose=self.verbose,
-        )  # fmt: skip
+    def _examples(self, given: Given, encoder: Any, seed: int, most: int | None) -> Examples:
+        """Return triplets as training rows, with the token vectors of their texts."""
+        used, local = np.unique(self._triplets(given, seed, most), return_inverse=True)
+        texts = taken(given.texts, used)
+        states, numbers = distinct_states(encoder, texts, self.length, self.verbose)
+        return Examples(states, numbers[local.reshape(-1, 3)], None, None)
 
     def _loaded(self) -> TextVectors:
         """Return the fitted network; it is created again after a copy."""

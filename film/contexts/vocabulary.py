@@ -168,14 +168,6 @@ class IdTable:
     values: NDArray[np.int32]
     starts: NDArray[np.int64]
 
-    def __post_init__(self) -> None:
-        ends = self.starts[:1].tolist() + self.starts[-1:].tolist()
-        if ends != [0, len(self.values)] or (np.diff(self.starts) < 0).any():
-            raise ValueError(
-                f"starts must rise from 0 to {len(self.values)}, the number of ids; the table was "
-                "cut or changed"
-            )
-
     def __len__(self) -> int:
         return len(self.starts) - 1
 

@@ -85,8 +85,6 @@ def test_padded_rows_are_the_rows_and_padding(learned):
         (lambda v: train_vocabulary([]), "at least one character"),
         (lambda v: train_vocabulary(["", " \n"]), "at least one character"),
         (lambda v: encode_texts("{}", ["a"]), "must be the JSON of a tokenizer"),
-        (lambda v: IdTable(np.zeros(3, np.int32), np.array([0, 2])), "cut or changed"),
-        (lambda v: IdTable(np.zeros(3, np.int32), np.array([0, 9, 3])), "cut or changed"),
     ],
 )
 def test_wrong_arguments_are_named(learned, call, named):
