@@ -284,7 +284,7 @@ class ColumnEvidence:
         )
         columns = cells_by_column(records)
         for place in self._places:
-            cells, cell_of = distinct_texts(as_texts(columns[place]))
+            cells, cell_of = distinct_texts(as_texts(columns[place] if columns else []))
             # Distinct numbers are several times faster than distinct rows.
             keys, pair_of = np.unique(cell_of[codes] @ [len(cells), 1], return_inverse=True)
             pair_of = pair_of.astype(np.int32)

@@ -586,6 +586,7 @@ class DuplicateFinder(BaseEstimator):
         linkage: str = "average",
         must_link: IdPairs | None = None,
         cannot_link: IdPairs | None = None,
+        apart: str | None = None,
     ) -> DuplicateGroups:
         """Group rows that mean the same, without chaining groups through single wrong pairs.
 
@@ -601,6 +602,10 @@ class DuplicateFinder(BaseEstimator):
         must_link, cannot_link : iterable of (id, id), optional
             Rows that belong together whatever their score, and rows that must not share a group.
             This applies to all copies of their texts. See `film.corpus.link_scores`.
+        apart : {"differing", "similar"}, optional
+            Kinds of pairs at or above the threshold that never share a group, unless ``must_link``
+            joins them: those that differ in a name, number or the like; or also similar ones, so
+            that only copies and other spellings are merged. By default, scores alone decide.
 
         Returns
         -------
@@ -620,6 +625,8 @@ class DuplicateFinder(BaseEstimator):
         """
         rows, scores = self._corpus()
         check_choice("linkage", linkage, ("average", "complete"))
+        if apart is not None:
+            check_choice("apart", apart, ("differing", "similar"))
         wanted = checked_limits("groups", threshold, None)
         if wanted.lowest == 0:
             raise ValueError("threshold=0 would group all rows; give a higher one, such as 0.5")
@@ -629,7 +636,8 @@ class DuplicateFinder(BaseEstimator):
         n_added = len(rows.codes) - len(remembered)
         before = np.pad(remembered, (0, n_added), constant_values=-1)
         known = KnownPairs(must_link, cannot_link, rows.ids, rows.codes, rows.blocks, before)
-        return group_rows(rows, scores, wanted, linkage, known, self.verbose, (before, n_used))
+        how = linkage, apart, known
+        return group_rows(rows, scores, wanted, how, self.verbose, (before, n_used))
 
     def query(self, text: str, k: int = 5) -> Matches:
         """Find the rows nearest to a text, in all blocks.

@@ -20,6 +20,7 @@ from estimators.corpus.growth import Scored, Wanted
 from estimators.corpus.pair_scores import PairScores
 from estimators.inputs import as_texts, joined_cells
 from film.corpus import (
+    connected_groups,
     continued_numbers,
     cut,
     link_scores,
@@ -51,7 +52,7 @@ def find_pairs(
     provenance = _provenance(scores, found)
     first_rows, copies = rows.first_and_copies()
     if wanted.is_estimated and found.columns_decide:
-        links = _linked(scores, found, len(first_rows), "average", known, verbose)[2]
+        links = _linked(scores, found, len(first_rows), ("average", None, known), verbose)[2]
         merges = merges_of_rows(links, rows.codes, first_rows, copies)
         labels = cut(merges, len(rows.codes), -np.inf)
         pairs = _pairs_within(labels, MOST_PER_ROW * len(labels))
@@ -122,17 +123,18 @@ def group_rows(
     rows: CorpusRows,
     scores: PairScores,
     wanted: Wanted,
-    linkage: Any,
-    known: KnownPairs,
+    how: tuple[Any, str | None, KnownPairs],
     verbose: int,
     numbered: tuple[np.ndarray, int],
 ) -> DuplicateGroups:
-    """Group rows by the links of their texts; ``numbered`` is as for `continued_numbers`."""
+    """Group rows by the links of their texts; ``numbered`` is as for `continued_numbers`.
+
+    ``how`` has the linkage, the kinds of pairs to keep apart, and the known pairs.
+    """
+    linkage, _, known = how
     found = scores.of_wanted(wanted, known.cannot, verbose)
     first_rows, copies = rows.first_and_copies()
-    pairs, values, links, n_incomplete = _linked(
-        scores, found, len(first_rows), linkage, known, verbose
-    )
+    pairs, values, links, n_incomplete = _linked(scores, found, len(first_rows), how, verbose)
     merges = merges_of_rows(links, rows.codes, first_rows, copies)
     groups, labels = _described(merges, pairs, values, rows, first_rows)
     if n_incomplete:
@@ -158,13 +160,18 @@ def group_rows(
 
 
 def _linked(
-    scores: PairScores, found: Scored, n: int, linkage: Any, known: KnownPairs, verbose: int
+    scores: PairScores,
+    found: Scored,
+    n: int,
+    how: tuple[Any, str | None, KnownPairs],
+    verbose: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Compare connected texts with each other, and merge them.
 
     Returns pairs, scores, merges, and the number of texts that were not compared with all others.
     """
-    pairs, values = found.pairs, found.scores
+    linkage, apart, known = how
+    pairs, (values, kinds) = found.pairs, found.answers
     if not n:
         return pairs, values, np.empty((0, 3)), 0
     threshold = found.wanted.lowest
@@ -178,7 +185,16 @@ def _linked(
     )
     more = np.concatenate([unscored, missing])
     pairs = np.concatenate([pairs, more])
-    values = np.concatenate([values, scores.of_more(more, found.prior, verbose)[0]])
+    answers = zip((values, kinds), scores.of_more(more, found.prior, verbose), strict=True)
+    values, kinds = map(np.concatenate, answers)
+    cannot = known.cannot
+    if apart is not None:
+        separate = np.array([kind.startswith("differs") for kind in kinds.tolist()], dtype=bool)
+        if apart == "similar":
+            separate |= kinds == "similar"
+        part = connected_groups(known.must, n)
+        separate &= (values >= threshold) & (part[pairs[:, 0]] != part[pairs[:, 1]])
+        cannot = np.concatenate([cannot, pairs[separate & ~are_among(pairs, cannot)]])
     links = link_scores(
         pairs,
         values,
@@ -186,7 +202,7 @@ def _linked(
         method=linkage,
         threshold=threshold,
         must_link=known.must,
-        cannot_link=known.cannot,
+        cannot_link=cannot,
     )
     return pairs, values, links, n_incomplete
 

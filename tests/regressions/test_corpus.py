@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -49,6 +50,13 @@ def same(one, other):
     np.testing.assert_array_equal(one.ids, other.ids)
     np.testing.assert_array_equal(one.kind, other.kind)
     np.testing.assert_allclose(one.scores, other.scores, rtol=0, atol=1e-6)
+
+
+def test_46_tables_whose_rows_are_all_copies_of_each_other():
+    row = pd.DataFrame({"name": ["Ann Lee"], "city": ["Ulm"]})
+    finder = DuplicateFinder().fit(row, beside=row)
+    assert finder.match(row).kind.tolist() == ["copy"]
+    assert finder.explain([]) == []
 
 
 # 02: a copy is a copy only when equal

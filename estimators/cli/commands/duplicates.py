@@ -39,7 +39,7 @@ from film.judge import ExpectedPrecision
 
 LEAST = 0.01
 LOW = 0.2
-"""Lower end of the precision's interval, below which merged rows come with a warning."""
+"""Lower end of the precision's interval, below which --keep removes only copies by default."""
 
 _OUTPUTS = ("--out", "--html", "--save", "--mapping", "--golden")
 
@@ -261,7 +261,7 @@ def duplicates(given: Any) -> None:
         threshold = _threshold_for(given.precision, classifier, estimated)
     across = None if is_growing else given.against
     linkage = given.linkage or "average"
-    constraints = {"must_link": must, "cannot_link": cannot}
+    constraints: Any = {"must_link": must, "cannot_link": cannot}
     matched: Any = {"blocks": blocks, "one_to_one": given.one_to_one}
     if given.precision is not None and not measured:
         every = finder.match(records.given, ids, **matched) if across else finder.find()
@@ -274,8 +274,8 @@ def duplicates(given: Any) -> None:
             found = finder.match(records.given, ids, **matched, **limits)
             result = pair_table(found)
         elif to_groups or given.keep is not None:
-            if (given.golden or given.keep) and not given.merge_differing:
-                cannot += _differing(finder, threshold, must)
+            if given.golden or given.keep:
+                constraints["apart"] = _kept_apart(finder, threshold, given.merge_differing)
             found = finder.groups(threshold, linkage=linkage, **constraints)
             result = group_table(found, rows, carried)
             if sort_by is not None:
@@ -298,8 +298,6 @@ def duplicates(given: Any) -> None:
     estimates = expected_lines(found.expected, lowest, is_by_group)
     for line in estimates:
         note(line)
-    if found.expected is not None and (given.keep is not None or given.golden is not None):
-        _note_if_unknown(found.expected.at(lowest)["precision_interval"])
     kept_elsewhere: Failure | None = None
     if is_written:
         try:
@@ -338,29 +336,38 @@ def duplicates(given: Any) -> None:
         raise kept_elsewhere
 
 
-def _note_if_unknown(interval: tuple[float, float]) -> None:
-    """Warn before rows are merged whose scores say little."""
-    if interval[0] < LOW:
-        low, high = (f"{100 * end:.0f}" for end in interval)
-        note(
-            f"between {low} and {high} % of the merged pairs are duplicates, and the scores alone "
-            "cannot say more: check some before you use the result (--html, film review)"
-        )
+def _kept_apart(finder: Any, threshold: float | None, merge_differing: bool) -> str | None:
+    """Say which pairs are not merged, and return the argument for `DuplicateFinder.groups`.
 
-
-def _differing(finder: Any, lowest: float | None, must: list[Any]) -> list[Any]:
-    """Return pairs of ids that differ in a name, number or the like, but those of ``must``."""
-    found = finder.find(threshold=lowest)
-    differs = np.array([kind.startswith("differs") for kind in found.kind.tolist()], dtype=bool)
-    differs &= found.scores >= found.threshold
-    linked = {frozenset(pair) for pair in must}
-    pairs = [(a, b) for a, b in found.ids[differs].tolist() if frozenset((a, b)) not in linked]
-    if pairs:
+    Similar rows stay if no threshold is given and the scores say little about precision.
+    """
+    found = finder.find(threshold=threshold)
+    kinds = found.kind[found.scores >= found.threshold].astype(str)
+    n_differing = np.char.startswith(kinds, "differs").sum()
+    if n_differing and not merge_differing:
         note(
-            f"pairs that differ in a name, number, code or the like: {len(pairs)}; their rows "
+            f"pairs that differ in a name, number, code or the like: {n_differing}; their rows "
             "stay; --merge-differing treats them as duplicates"
         )
-    return pairs
+    apart = None if merge_differing else "differing"
+    if found.expected is None:
+        return apart
+    low, high = found.expected.at(found.threshold)["precision_interval"]
+    n_similar = (kinds == "similar").sum()
+    if low >= LOW or not n_similar:
+        return apart
+    unknown = (
+        f"between {100 * low:.0f} and {100 * high:.0f} % of the pairs are duplicates, and the "
+        "scores alone cannot say more"
+    )
+    if merge_differing:
+        note(f"{unknown}: check some before you use the result (--html, film review)")
+        return apart
+    note(
+        f"{unknown}: the rows of {n_similar} similar pairs stay; check some (--html, film "
+        f"review); --threshold {found.threshold:.2f} treats them as duplicates"
+    )
+    return "similar"
 
 
 def _ids_of(rows: Table, named: str | None, n_before: int = 0) -> list[Any]:

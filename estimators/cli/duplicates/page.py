@@ -20,6 +20,7 @@ def page_data(
     linkage: str,
     must_link: Any = (),
     cannot_link: Any = (),
+    apart: Any = None,
 ) -> dict[str, Any]:
     """Collect groups, scores and word alignments for `estimators.inspection.duplicates_page`.
 
@@ -30,7 +31,8 @@ def page_data(
     """
     cells = finder.cells_
     lowest = threshold / 2
-    groups = finder.groups(lowest, linkage=linkage, must_link=must_link, cannot_link=cannot_link)
+    known = {"must_link": must_link, "cannot_link": cannot_link, "apart": apart}
+    groups = finder.groups(lowest, linkage=linkage, **known)
     found = finder.find(threshold=lowest, cannot_link=cannot_link)
     rows = np.union1d(found.pairs, np.flatnonzero(groups.labels >= 0)).astype(int).tolist()
     place: dict[int, int] = {}

@@ -309,6 +309,23 @@ def test_rows_that_differ_in_a_number_stay_unless_merged(chairs):
     assert "differ in a number" not in merged.err
 
 
+def test_similar_rows_stay_if_scores_cannot_say_whether_they_are_duplicates(tmp_path):
+    issuers = "Ministry of Health", "Red Cross", "Railway Authority", "Central Bank", "Water Board"
+    texts = [f"{issuer} annual report {year}" for year in range(1990, 2024) for issuer in issuers]
+    rows = [[number, text] for number, text in enumerate([*texts, texts[0].upper()])]
+    reports = write_csv(tmp_path / "reports.csv", ["id", "text"], rows)
+    ran = run("duplicates", reports, "--keep", "first")
+    assert "similar pairs stay" in ran.err
+    assert len(ran.rows) == len(texts)
+    threshold = re.search("--threshold ([.0-9]+) treats", ran.err)
+    assert threshold is not None
+    merged = run("duplicates", reports, "--keep", "first", "--threshold", threshold[1])
+    assert len(merged.rows) < len(texts)
+    warned = run("duplicates", reports, "--keep", "first", "--merge-differing")
+    assert warned.rows == merged.rows
+    assert "check some" in warned.err and "similar pairs stay" not in warned.err + merged.err
+
+
 def test_rows_labelled_duplicates_go_whatever_differs(chairs, tmp_path):
     known = write_csv(tmp_path / "known.csv", ["id1", "id2", "label"], [["b5", "b4", 1]])
     ran = run("duplicates", chairs, "--keep", "first", "--not-same", known)
