@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from estimators.encoders.model_files import check_new_folder, write_folder
 from estimators.encoders.transformer import import_torch, quiet
@@ -26,6 +28,7 @@ def make_encoder(
     layers: int = 4,
     heads: int = 4,
     max_length: int = 128,
+    vectors: Mapping[str, Any] | None = None,
     random_state: Any = None,
 ) -> Path:
     """Write a BERT with random weights and a vocabulary from the given texts only.
@@ -48,6 +51,12 @@ def make_encoder(
         Number of Transformer layers, and of attention heads per layer.
     max_length : int, default=128
         Maximal number of tokens per text, including special tokens.
+    vectors : mapping of str to array-like, shape (k,), default=None
+        Initial vectors of words, or of pieces such as "##ing", with k <= ``width``. They set the
+        first k coordinates of the word embeddings and are rescaled to the size of the random
+        ones. All other embeddings, including positions, start at 0, and layer norms start almost
+        inactive, so that a text starts near the mean of its words' vectors, weighted by their
+        lengths. Words that are not in the vocabulary are ignored.
     random_state : int, RandomState or None, default=None
         Seeds the weights; the vocabulary is deterministic.
 
@@ -88,6 +97,7 @@ def make_encoder(
     if width % heads:
         raise ValueError(f"width={width} must be a multiple of heads={heads}")
     seed = int(check_seed(random_state).randint(2**31 - 1))
+    words = _checked_vectors(vectors, width)
     torch, target = import_torch(), check_new_folder(folder)
     from transformers import AutoTokenizer, BertConfig, BertModel
 
@@ -100,10 +110,18 @@ def make_encoder(
         intermediate_size=4 * width,
         max_position_embeddings=max_length,
         initializer_range=SPREAD,
+        # The variance of small vectors is negligible against it, so their lengths are kept.
+        layer_norm_eps=1.0 if words else 1e-12,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         module: Any = BertModel(config, add_pooling_layer=False)
+    table = module.embeddings.word_embeddings.weight
+    if words:
+        for name in ("word", "position", "token_type"):
+            getattr(module.embeddings, f"{name}_embeddings").weight.data.zero_()
+    for entry, vector in _scaled(words, vocabulary).items():
+        table.data[entry, : len(vector)] = torch.from_numpy(vector)
 
     def write(partial: Path) -> None:
         (partial / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
@@ -155,3 +173,26 @@ def _alphabet(tokenizer: Any, texts: list[str], most: int) -> tuple[list[str], l
                 counts[character] += count
     characters = sorted(sorted(counts), key=lambda each: -counts[each])[:most]
     return sorted(characters), sorted(within.intersection(characters))
+
+
+def _checked_vectors(vectors: Any, width: int) -> dict[str, np.ndarray]:
+    if vectors is None:
+        return {}
+    if not isinstance(vectors, Mapping):
+        raise TypeError(f"vectors must be a mapping of words to vectors, got {type(vectors)}")
+    found = {word: np.asarray(vector, dtype=np.float32) for word, vector in vectors.items()}
+    length = next((vector.size for vector in found.values()), 0)
+    for word, vector in found.items():
+        if vector.shape != (length,) or not 0 < length <= width or not np.isfinite(vector).all():
+            raise ValueError(
+                f"vectors[{word!r}] has shape {vector.shape}; all must be finite and have one "
+                f"length from 1 to width={width}"
+            )
+    return found
+
+
+def _scaled(words: dict[str, np.ndarray], vocabulary: list[str]) -> dict[int, np.ndarray]:
+    """Return vectors by entry, scaled to the mean size of the random weights."""
+    found = {entry: words[piece] for entry, piece in enumerate(vocabulary) if piece in words}
+    size = np.sqrt(np.mean([np.square(vector).mean() for vector in found.values()] or [1.0]))
+    return {entry: vector * np.float32(SPREAD / (size or 1.0)) for entry, vector in found.items()}

@@ -95,7 +95,7 @@ _RUN = ("accumulation_steps", "patience", "checkpoint")
 _GONE = {
     "RCMDRegressor": _RUN,
     "CrossEncoderRegressor": _RUN,
-    "TripletNetwork": (*_RUN, "states", "temperature", "n_nearest", "residual"),
+    "TripletNetwork": (*_RUN, "states", "temperature", "n_nearest"),
     "ContextModel": (
         *("chunk_length", "language", "vocabulary_size", "max_length", "word_vectors"),
         *("batch_size", "discriminator_learning_rate", "generator_batch_size"),

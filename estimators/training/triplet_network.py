@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from estimators.encoders import TokenEncoder, check_device
 from estimators.inputs import (
+    check_bool,
     check_choice,
     check_integer,
     check_real,
@@ -93,6 +94,7 @@ def check_network_parameters(model: Any) -> None:
     check_integer("n_random", model.n_random, 1)
     if model.max_triplets is not None:
         check_integer("max_triplets", model.max_triplets, 1)
+    check_bool("residual", model.residual)
     check_device(torch, model.device)
     check_verbose(model.verbose)
 
@@ -112,6 +114,7 @@ def make_network(model: Any, token_width: int, seed: int) -> TextVectors:
             model.width,
             axes=model.axes,
             readout=model.readout,
+            residual=model.residual,
         )
     network.requires_grad_(False).eval()
     device = check_device(torch, model.device)
@@ -152,6 +155,9 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         with components as channels, at less than a fiftieth of the cost.
     readout : {"max", "mean"}, default="max"
         Final pooling.
+    residual : bool, default=False
+        Whether to add a linear map of the mean token vector, from which training starts. The
+        paper's network has none, and was worse.
     objective : {"triplet", "n_pair"}, default="triplet"
         "triplet": the hinge of Eq. 29. "n_pair": the cross-entropy of a text's partner among all
         texts of the batch, which the paper names in its analysis; cosines are divided by ``0.05``.
@@ -240,6 +246,7 @@ class TripletNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     width: int = 128
     axes: str = "both"
     readout: str = "max"
+    residual: bool = False
     objective: str = "triplet"
     margin: float = 0.2
     n_random: int = 5

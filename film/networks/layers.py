@@ -86,6 +86,10 @@ class TokenConvolutions(torch.nn.Module):
         "length" uses them as h channels, with kernels over 3 tokens and poolings of 2 tokens.
     readout : {"max", "mean"}, default="max"
         The final pooling.
+    residual : bool, default=False
+        Whether to add a linear map of the mean token vector, which the paper does not have. It
+        starts as the identity if ``width`` equals h and otherwise as a random projection, and the
+        fourth convolution starts at 0, so the network starts at the cosine of means.
 
     Notes
     -----
@@ -114,6 +118,7 @@ class TokenConvolutions(torch.nn.Module):
         *,
         axes: Axes = "both",
         readout: Readout = "max",
+        residual: bool = False,
     ) -> None:
         super().__init__()
         self.axes, self.readout, self.n_features = axes, readout, n_features
@@ -129,6 +134,14 @@ class TokenConvolutions(torch.nn.Module):
             if layer.bias is not None:
                 torch.nn.init.zeros_(layer.bias)
         self.layers = torch.nn.ModuleList(layers)
+        self.line: Any = None
+        if residual:
+            torch.nn.init.zeros_(layers[3].weight)
+            self.line = torch.nn.Linear(n_features, width, bias=False)
+            if width == n_features:
+                torch.nn.init.eye_(self.line.weight)
+            else:
+                torch.nn.init.orthogonal_(self.line.weight)
 
     def forward(self, tokens: Any, mask: Any) -> Any:
         """Compute one vector per text.
@@ -147,6 +160,9 @@ class TokenConvolutions(torch.nn.Module):
             0 for a text without tokens.
         """
         x, is_empty = tokens.masked_fill(~mask[:, :, None], 0.0), ~mask.any(dim=1)
+        line = 0.0
+        if self.line is not None:
+            line = self.line(x.sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1))
         # (B, channels, L, across)
         x = x[:, None] if self.axes == "both" else x.transpose(1, 2)[..., None]
         for layer in self.layers[:3]:
@@ -161,7 +177,7 @@ class TokenConvolutions(torch.nn.Module):
         else:
             n_left = mask.sum(dim=1, keepdim=True).clamp(min=1) * x.shape[3]
             found = x.masked_fill(~kept, 0.0).sum(dim=(2, 3)) / n_left
-        return found.masked_fill(is_empty[:, None], 0.0)
+        return (found + line).masked_fill(is_empty[:, None], 0.0)
 
 
 def _halved(mask: Any) -> Any:

@@ -227,7 +227,9 @@ LAWS = {
         TripletNetwork(TokenEncoder(**CPU), **CONVOLVES), "grouped", "transform loss_curve_"
     ),
     "TripletNetwork length": Law(
-        TripletNetwork(TokenEncoder(**CPU), axes="length", objective="n_pair", **CONVOLVES),
+        TripletNetwork(
+            TokenEncoder(**CPU), axes="length", objective="n_pair", residual=True, **CONVOLVES
+        ),
         "grouped",
         "transform",
     ),
@@ -246,7 +248,7 @@ WRONG_VALUES: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("solver", "index", "mode", "count", "matching", "axes", "readout"), ("-", 3)),
     **dict.fromkeys(("pooling", "centre", "plan"), ("-", 3)),
     **dict.fromkeys(("objective", "dtype"), ("int8", 3)),
-    **dict.fromkeys(("cosine", "special_tokens"), (1, None)),
+    **dict.fromkeys(("cosine", "special_tokens", "residual"), (1, None)),
     **{"margin": (-0.1, np.nan, np.inf, "large", True), "tol": (-1.0, "small")},
     **{"temperature": (0, -1), "learning_rate": (-1, np.inf, np.nan)},
     **{"whitening": (1.5,), "whiten": ("all", 0), "copies": (1.5, "most"), "cv": (1, "5")},

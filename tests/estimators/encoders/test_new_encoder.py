@@ -1,4 +1,4 @@
-"""make_encoder: an ordinary random model, whose vocabulary comes from the texts."""
+"""make_encoder: an ordinary random model, whose vocabulary and vectors come from what is given."""
 
 import json
 import subprocess
@@ -88,6 +88,34 @@ def test_the_vocabulary_does_not_depend_on_the_process(tmp_path):
     assert here == there
 
 
+def test_word_embeddings_start_from_given_vectors(tmp_path):
+    rng = np.random.default_rng(0)
+    words = {word: 7 * rng.normal(size=5) for word in ("cat", "the", "zebra")}
+    folder = make_encoder(TEXTS, tmp_path / "new", vectors=words, random_state=0, **SMALL)
+    vocabulary = transformers.AutoTokenizer.from_pretrained(folder).get_vocab()
+    name = "embeddings.{}_embeddings.weight"
+    table = arrays(folder)[name.format("word")]
+    known = [vocabulary[word] for word in ("cat", "the")]
+    given = np.stack([words[word] for word in ("cat", "the")])
+    scale = 0.02 / np.sqrt(np.mean(given**2))
+    np.testing.assert_allclose(table[known, :5], scale * given, rtol=1e-5)
+    assert not table[known, 5:].any()
+    assert not table[np.setdiff1d(np.arange(len(table)), known)].any()
+    assert not any(arrays(folder)[name.format(kind)].any() for kind in ("position", "token_type"))
+
+
+def test_a_text_starts_near_the_mean_of_its_words_vectors(tmp_path):
+    rng = np.random.default_rng(0)
+    words = {word: rng.normal(size=8) for word in ("cat", "the")}
+    words["cat"] *= 3
+    folder = make_encoder(TEXTS, tmp_path / "new", vectors=words, random_state=0, **SMALL)
+    found = SentenceEncoder(folder, max_length=16, device="cpu").fit_transform(["the cat"])[0]
+    mean = words["the"] + words["cat"]
+    mean -= mean.mean()
+    # The layer's random part is some 0.02 of what passes by it.
+    assert found @ mean / np.linalg.norm(found) / np.linalg.norm(mean) > 0.98
+
+
 def test_a_surrogate_learns_from_scratch(tmp_path):
     folder = make_encoder(TEXTS, tmp_path / "new", random_state=0, **SMALL)
     pairs = [("the cat", "cats sat"), ("the cat", "a dog running"), ("a dog", "the dog"),
@@ -112,6 +140,10 @@ def test_a_surrogate_learns_from_scratch(tmp_path):
         (TEXTS, {"layers": 1.5}, TypeError, "layers=1.5"),
         (TEXTS, {"max_length": 2}, ValueError, "max_length=2"),
         (TEXTS, {"random_state": "x"}, ValueError, "random_state='x'"),
+        (TEXTS, {"vectors": [1]}, TypeError, "vectors must be a mapping"),
+        (TEXTS, {"vectors": {"cat": np.ones(9)}}, ValueError, r"vectors\['cat'\] has shape \(9,\)"),
+        (TEXTS, {"vectors": {"cat": [np.nan]}}, ValueError, r"vectors\['cat'\]"),
+        (TEXTS, {"vectors": {"a": [1.0], "cat": [1.0, 2.0]}}, ValueError, r"vectors\['cat'\]"),
     ],
 )
 def test_bad_arguments_are_named_and_nothing_is_written(

@@ -13,6 +13,7 @@ KINDS = [
     for axes in ("both", "length")
     for readout in ("max", "mean")
 ]
+KINDS += [pytest.param({"axes": "length", "residual": True}, id="length-residual")]
 
 
 def network(seed=0, h=5, **params):
@@ -65,6 +66,8 @@ def looped(net, tokens):
             x = pooled
     flat = x.reshape(len(x), -1)
     found = flat.max(axis=1) if net.readout == "max" else flat.mean(axis=1)
+    if net.line is not None:
+        found = found + net.line.weight.detach().numpy() @ tokens.numpy().mean(axis=0)
     return found
 
 
@@ -128,6 +131,23 @@ def test_the_order_of_coordinates_counts_for_both_axes_alone():
         expected = length(x, mask)
         length.layers[0].weight.copy_(length.layers[0].weight[:, turned])
         torch.testing.assert_close(length(x[..., turned], mask), expected)
+
+
+@pytest.mark.parametrize("width", [5, 3, 8])
+def test_a_residual_network_starts_at_the_means(width):
+    torch.manual_seed(0)
+    net = TokenConvolutions(5, (2, 3, 4), width, residual=True).double()
+    rows = texts()
+    with torch.no_grad():
+        found = net(*padded(rows, 13, np.nan)).numpy()
+    means = np.array([row.numpy().mean(axis=0) for row in rows])
+    line = net.line.weight.detach().numpy()
+    np.testing.assert_allclose(found, means @ line.T, rtol=1e-12, atol=1e-12)
+    # Orthonormal on the shorter side, to the rounding of the float32 that it was drawn in.
+    product = line @ line.T if width <= 5 else line.T @ line
+    np.testing.assert_allclose(product, np.eye(min(width, 5)), atol=1e-6)
+    if width == 5:
+        np.testing.assert_array_equal(line, np.eye(5))
 
 
 def test_an_argument_is_not_changed():
