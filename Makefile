@@ -31,7 +31,7 @@ demo: $(VENV)/demo
 test: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/pyright --threads $(JOBS) --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
 
 # The slow tests too.
