@@ -17,7 +17,7 @@ from rapidfuzz.distance import DamerauLevenshtein
 from rapidfuzz.process import cpdist
 
 from film.compare.normalize import NEGATION, each_comparable_tokens, spellings
-from film.compare.opposites import ANTONYMS, CLOSED_SETS, NEGATING, opposites
+from film.compare.opposites import ANTONYMS, CLOSED_SETS, OTHER_OPPOSITES, opposite_form, opposites
 from film.compare.order import sides_differ
 from film.compare.words import WordRarity, is_stop_word, most_edits, real_words, spelling_similarity
 from film.threads import usable_cores
@@ -103,8 +103,8 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
 
     Notes
     -----
-    Linear in the number of words. Lists of antonyms and negations are English, and some negations
-    of other languages.
+    Linear in the number of words. The list of antonyms is English; negations, "with" and "without",
+    and words such as "from" and "to" are known in other common languages too.
 
     Examples
     --------
@@ -239,8 +239,8 @@ class _Words:
         )
         self.first = np.array([ord(word[0]) for word in words] or [0])
         closed = {(a, b) for group in CLOSED_SETS for n, a in enumerate(group) for b in group[:n]}
-        negated = [(word, word[found.end() :]) for word in words if (found := NEGATING.match(word))]
-        self.antonyms = self._links([*ANTONYMS, *negated])
+        formed = ((word, form) for word in words if (form := opposite_form(word)))
+        self.antonyms = self._links([*ANTONYMS, *OTHER_OPPOSITES, *formed])
         self.choices = self._links(closed)
         lettered = [(word, found) for word in words if (found := LETTERED.fullmatch(word))]
         self.numbered = self._links([(word, f"#{found[1]}") for word, found in lettered])

@@ -16,8 +16,9 @@ NEGATION = "!not"
 
 _NEGATIONS = frozenset(
     "not no none never neither nor nobody nothing nowhere non "
-    "nicht kein keine keinen keiner keinem ohne nie niemals pas sans jamais nunca senza não sem "
-    "не нет без ни никогда".split()
+    "nicht kein keine keinen keiner keinem ohne nie niemals pas sans jamais nunca senza nao sem "
+    "niet geen nooit zonder inte ikke aldrig bez nem degil yok tidak "
+    "не нет без ни никогда немає δεν δε οχι ليس לא אין 안".split()
 )
 _VERBS = "do does did is are was were has have had ca can could wo would should must might need ai"
 _NEGATED_VERBS = {verb + "nt": verb for verb in _VERBS.split()}
@@ -168,6 +169,15 @@ _APOSTROPHES = str.maketrans(
 
 _DOTTED = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.){2,}")
 _WITHOUT = re.compile(r"(?<![\w/])w/o(?![\w/])")
+_NEGATED_INSIDE = re.compile(
+    # Not 是不是 (whether), nor words such as 不锈钢 (stainless steel) and 沉没 (to sink).
+    r"(?P<asked>[\u4e00-\u9fff])[不没沒](?P=asked)"
+    r"|(?<![差对對])不(?![锈鏽銹動动但仅僅过過错錯断斷管久同])|(?<![沉淹埋出])[没沒](?![收落])"
+    # Not しかない (only) and かもしれない (perhaps), nor ないか (shall we?).
+    r"|(?<!しか)(?<!しれ)(?<![少危])(?:ません|ない|なかった)(?!か)"
+    r"|(?<=[\u30a1-\u9fff])(?:なし|無し)(?![\u3041-\u309f])|ไม่|않[가-힣]*|없이"
+)
+"""Negations that are part of longer words, or of texts without spaces."""
 _DIGIT = re.compile(r"\d")
 _CLOCK = re.compile(
     r"(?<![\d:.,])(\d{1,2})(?:[:.](\d{2}))? ?([ap])\.?m\b\.?|(?<![\d:])(\d{1,2}):(\d{2})(?![\d:])"
@@ -199,7 +209,12 @@ _TOKEN = re.compile(
     r"|[^\w\s\x00-\xbf\u0300-\u036f\u0900-\u0eff\u2000-\u206f\u3000-\u303f\ufe00-\ufe6f\uff00-\uffef]"
 )
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)*")
+_WITHOUT_SPACES = re.compile(r"[\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
+_BESIDE_LETTERS = re.compile(
+    rf"(?<={_IDEOGRAPHS.pattern})(?=[a-z0-9])|(?<=[a-z0-9])(?={_IDEOGRAPHS.pattern})"
+)
+"""Where a word or a number begins or ends in a text without spaces."""
 
 _LETTERS_ALONE = {code: " " for code in range(128) if not chr(code).isalnum()}
 
@@ -281,6 +296,9 @@ def comparable_tokens(text: str) -> list[str]:
         )
         plain = "".join(c for c in decomposed if not "\u0300" <= c <= "\u036f")
         plain = unicodedata.normalize("NFC", plain)
+        if _WITHOUT_SPACES.search(plain):
+            plain = _NEGATED_INSIDE.sub(lambda match: match["asked"] or " not ", plain)
+            plain = _BESIDE_LETTERS.sub(" ", plain)
     if not plain.isascii() or "'" in plain or "`" in plain:
         plain = plain.translate(_APOSTROPHES)
     if "." in plain:

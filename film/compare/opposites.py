@@ -45,8 +45,19 @@ ANTONYMS = [
 ]
 """Pairs of words; either turns the meaning of a text that has the other."""
 
-NEGATING = re.compile(r"(?:un|non)(?!less$|til$|der)(?=[a-z]{3})")
+OTHER_OPPOSITES = [
+    tuple(pair.split("/"))
+    for pair in """
+    con/sin med/utan med/uden med/uten cu/fara με/χωρισ مع/بدون 有/无 有/無 已/未
+    있음/없음 있는/없는 있다/없다
+    """.split()
+]
+"""With and without, and the like, in other languages, where one of both has another meaning too."""
+
+NEGATING = re.compile(r"(?:un|non)(?!less$|til$|der)(?=[a-z]{3})|(?:ne|nie|не)(?=[^\W\d_]{4})")
 """Beginning of a word that is the opposite of its rest."""
+
+_TURKISH_WITHOUT = re.compile(r"([^\W\d_]{3,})s([iu])z")
 
 CLOSED_SETS = [
     line.split()
@@ -65,6 +76,14 @@ CLOSED_SETS = [
 """Sets of words of which one thing has one."""
 
 _PREFIXES = "un non in im il ir dis de mis".split()
+
+
+def opposite_form(word: str) -> str:
+    """Return the opposite that a word is formed of, as "skilled" of "unskilled"; or nothing."""
+    if found := NEGATING.match(word):
+        return word[found.end() :]
+    found = _TURKISH_WITHOUT.fullmatch(word)
+    return f"{found[1]}l{found[2]}" if found else ""
 
 
 def opposites(word: str) -> set[str]:

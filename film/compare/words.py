@@ -34,6 +34,8 @@ POLITE = frozenset(
     "hello hi hey dear please kindly thanks thank team sir madam regards thx pls plz could "
     "would".split()
 )
+WITH = frozenset("mit avec con com met".split())
+"""Words of other languages that texts differ in by "with" and "without"."""
 
 _ENDINGS = frozenset(["", *"s es ed d ing er ers ly n e en y ies ied ion ions al".split()])
 """Of at most four letters."""
@@ -67,8 +69,8 @@ def real_words() -> frozenset[str]:
 
 
 def is_stop_word(word: str) -> bool:
-    """Whether a word is one of the 150 most frequent English words, or a polite one."""
-    return common_words().get(word, N_STOP_WORDS) < N_STOP_WORDS or word in POLITE
+    """Whether a word is one of the 150 most frequent English words, a polite one, or "with"."""
+    return common_words().get(word, N_STOP_WORDS) < N_STOP_WORDS or word in POLITE or word in WITH
 
 
 def record_share(number_share: Any) -> Any:

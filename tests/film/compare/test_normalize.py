@@ -186,6 +186,44 @@ def test_no_before_what_is_counted_or_named_denies_it(text):
     assert comparable_tokens(text)[0] == "!not"
 
 
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        ("周一开放", "周一不开放"),
+        ("他有钱", "他没有钱"),
+        ("我去過", "我沒去過"),
+        ("肉を食べます", "肉を食べません"),
+        ("開いてい", "開いていない"),
+        ("開いてい", "開いていなかった"),
+        ("砂糖", "砂糖なし"),
+        ("ฉันกินหมู", "ฉันไม่กินหมู"),
+        ("아침 먹지", "아침 먹지 않습니다"),
+        ("falo português", "não falo português"),
+        ("ik rook", "ik rook niet"),
+    ],
+)
+def test_negations_of_other_languages(text, other):
+    found = comparable_tokens(other)
+    assert "!not" not in comparable_tokens(text) and found.count("!not") == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    "不锈钢锅 三井不動産 不但 沉没了 雨かもしれない 君しかない 行きませんか おとなしい".split(),
+)
+def test_words_that_deny_nothing(text):
+    assert "!not" not in comparable_tokens(text)
+
+
+def test_a_question_whether_or_not_denies_nothing():
+    assert comparable_tokens("你是不是学生") == comparable_tokens("你是学生")
+
+
+def test_letters_and_numbers_in_texts_without_spaces_are_words():
+    tokens = comparable_tokens("耳机NR-652黑色")
+    assert tokens == comparable_tokens("耳机 NR-652 黑色") == [*"耳机", "nr", "#652", *"黑色"]
+
+
 def test_many_texts_have_the_tokens_of_each_alone(monkeypatch):
     texts = [text for pair in SAME + DIFFERENT for text in pair]
     letters = "aA bB'`.,-+#$%&/0129 \n\t\0\x1c_ é"
