@@ -61,6 +61,10 @@ SHORT = 3
 """Letters of words that misspellings often are by chance."""
 MOST_MORE = 2
 """Words that one sentence has more than another, up to which their words have places in common."""
+SERIES = re.compile(r"(?<![a-z0-9])([a-z]{1,4})-(?=[0-9]{2})([a-z0-9]+)")
+"""Letters before the digits of a code: WH-1000 is another one than RZ-1000."""
+LABELS = frozenset("art ref id tel fax ext vol ver".split())
+"""Words before a number that are no part of it."""
 LETTERED = re.compile(r"([0-9]{1,4})([a-f])")
 """A number with a letter, such as that of a house: 10a is another one than 10."""
 REPEAT = "*"
@@ -88,18 +92,19 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
         The columns of `PAIR_FEATURES`, symmetric in the two texts. Words are matched one to one:
         equal ones, then those of similar spelling (`spelling_similarity`) among the 50 rarest
         others of each text; numbers (repeats count) and codes (letters with digits, single letters)
-        only if they are equal, or 10a and "10 a"; 10a and 10 differ as codes. In sentences
-        with at most two words more, a misspelling is also matched to the word in its place from the
-        first or the last word on. It is no word, and in one text, or 20 times as rare: up to half
-        of the letters may differ from a known word, and a third from a rare one, or from one of
-        four letters that is not 20 times as frequent. If it is a word 20 times as rare, in the
-        place of a stop word or of at most three letters, one letter may. *Coverage* is the weight
-        of matched words over that of all words of the heavier or the lighter text; *coverage apart*
-        is that of the heavier one without numbers, codes, units and opposites that differ.
-        *Replaced* is the lower of the two unmatched weights, over the weight of the heavier text.
-        *Only one replaced* is the weight of the lighter unmatched word, over that of the heaviest
-        word, if one word of each text is unmatched and the texts have as many words. *Doubtful
-        spelling* is the share of matches between two known words. The others are 0 or 1.
+        only if they are equal, or 10a and "10 a"; 10a and 10 differ as codes, and so do WH-1000 and
+        RZ-1000, but not W-1000. In sentences with at most two words more, a misspelling is also
+        matched to the word in its place from the first or the last word on. It is no word, and in
+        one text, or 20 times as rare: up to half of the letters may differ from a known word, and a
+        third from a rare one, or from one of four letters that is not 20 times as frequent. If it
+        is a word 20 times as rare, in the place of a stop word or of at most three letters, one
+        letter may. *Coverage* is the weight of matched words over that of all words of the heavier
+        or the lighter text; *coverage apart* is that of the heavier one without numbers, codes,
+        units and opposites that differ. *Replaced* is the lower of the two unmatched weights, over
+        the weight of the heavier text. *Only one replaced* is the weight of the lighter unmatched
+        word, over that of the heaviest word, if one word of each text is unmatched and the texts
+        have as many words. *Doubtful spelling* is the share of matches between two known words. The
+        others are 0 or 1.
 
     Notes
     -----
@@ -120,11 +125,18 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
     tokens = join_words([_mark_repeats(text) for text in each_comparable_tokens(number)], rarity)
     are_lists = np.array([_is_list(text) for text in number], dtype=bool)
     words = _Words(tokens, rarity)
+    series = [_series_of(text) for text in number]
+    has_series = np.array([bool(found) for found in series], dtype=bool)
     found = np.empty((len(first), len(PAIR_FEATURES)))
+    differs = PAIR_FEATURES.index("code differs")
 
     def fill(start: int) -> None:
         block = slice(start, start + _BLOCK_PAIRS)
-        found[block] = words.compare(sides[0][block], sides[1][block], are_lists)
+        left, right = sides[0][block], sides[1][block]
+        found[block] = words.compare(left, right, are_lists)
+        for row in np.flatnonzero(has_series[left] & has_series[right]).tolist():
+            if _are_other_series(series[left[row]], series[right[row]]):
+                found[start + row, differs] = 1
 
     with ThreadPoolExecutor(usable_cores()) as pool:
         list(pool.map(fill, range(0, len(found), _BLOCK_PAIRS)))
@@ -172,6 +184,23 @@ def _numbered(strings: Iterable[str]) -> tuple[dict[str, int], Integers]:
     number.default_factory = number.__len__
     codes = np.fromiter(map(number.__getitem__, strings), dtype=np.intp)
     return dict(number), codes
+
+
+def _series_of(text: str) -> dict[str, set[str]]:
+    """Return the letters before the digits of each code of a text."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for letters, digits in SERIES.findall(text.lower()) if "-" in text else ():
+        if letters not in LABELS and not is_stop_word(letters):
+            found[digits].add(letters)
+    return found
+
+
+def _are_other_series(one: dict[str, set[str]], other: dict[str, set[str]]) -> bool:
+    """Whether both have a code of the same digits, each with a letter that the other one lacks."""
+    return any(
+        all(set(a) - set(b) and set(b) - set(a) for a, b in product(one[digits], other[digits]))
+        for digits in one.keys() & other.keys()
+    )
 
 
 def _is_list(text: str) -> bool:

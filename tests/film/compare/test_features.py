@@ -384,6 +384,25 @@ def test_a_number_with_a_letter_is_another_one_than_without(one, other, differs)
     assert features("Elm Road 10 a", "Elm Road 10a")["number missing"] == 0
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "differs"),
+    [
+        ("Sony WH-1000", "Sony RZ-1000", True),
+        ("Sony WH-1000XM4", "Sony WF-1000XM4", True),
+        ("耳机NR-652黑色", "耳机 RZ-652 黑色", True),
+        ("WH-1000 and RZ-1000", "RZ-1000 and WH-1000", False),
+        ("Sony WH-1000", "Sony W-1000", False),
+        ("Sony WH-1000", "Sony HW-1000", False),
+        ("Sony WH-1000", "Sony 1000", False),
+        ("Sony WH-1000", "Sony RZ-2000", False),
+        ("Tel-12345", "Fax-12345", False),
+        ("of-2019", "by-2019", False),
+    ],
+)
+def test_a_code_with_other_letters_is_another_one(one, other, differs):
+    assert features(one, other)["code differs"] == differs
+
+
 def test_a_misspelling_is_less_doubtful_than_another_word():
     assert features("recieve it", "receive it")["doubtful spelling"] == 0
     assert features("the house", "the horse")["doubtful spelling"] > 0
