@@ -144,23 +144,35 @@ def pair_features(first: Sequence[str], second: Sequence[str], rarity: WordRarit
 
 
 def join_words(texts: list[list[str]], rarity: WordRarity) -> list[list[str]]:
-    """Join adjacent words that the table also writes as one word, such as "data base".
+    """Join two or three adjacent words that the table also writes as one: "data base", "EK-15".
 
     One text with "whatis" among thousands with "what is" is no reason to join them.
     """
     counts, vocabulary = rarity.counts, rarity.counts.keys()
     joined: list[list[str]] = []
     for tokens in texts:
+        bare, sizes = tokens, (2,)
+        if any(token[0] == "#" for token in tokens):
+            bare, sizes = [token.removeprefix("#") for token in tokens], (3, 2)
         out = tokens
-        if not vocabulary.isdisjoint(map(operator.add, tokens, tokens[1:])):
-            out = tokens.copy()
-            for place in range(len(tokens) - 1, 0, -1):
-                pair = tokens[place - 1 : place + 1]
-                both = "".join(pair)
-                if len(both) >= 5 and both in vocabulary and pair[0] not in ("a", "i"):
-                    is_usual = min(counts[word] for word in pair) <= MOST_APART * counts[both]
-                    if is_usual and out[place - 1 : place + 1] == pair:
-                        out[place - 1 : place + 1] = [both]
+        for size in sizes:
+            whole = map(operator.add, bare, bare[1:])
+            if vocabulary.isdisjoint(whole if size == 2 else map(operator.add, whole, bare[2:])):
+                continue
+            out = out.copy()
+            for place in range(len(bare) - size, -1, -1):
+                parts = tokens[place : place + size]
+                both = "".join(bare[place : place + size])
+                is_code = bare is not tokens and not both.isalpha()
+                if both not in vocabulary or both.isdecimal():
+                    continue
+                if len(both) < (3 if is_code else 5):
+                    continue
+                if parts[0] in ("a", "i") and not is_code:
+                    continue
+                is_usual = min(counts[word] for word in parts) <= MOST_APART * counts[both]
+                if is_usual and out[place : place + size] == parts:
+                    out[place : place + size] = [both]
         joined.append(out)
     return joined
 

@@ -208,6 +208,11 @@ _TOKEN = re.compile(
     # Symbols such as emoji, but no punctuation.
     r"|[^\w\s\x00-\xbf\u0300-\u036f\u0900-\u0eff\u2000-\u206f\u3000-\u303f\ufe00-\ufe6f\uff00-\uffef]"
 )
+_LENGTH = "mm|cm|inch|inches"
+_SIDE = rf"\d+(?:\.\d+)? ?(?:{_LENGTH})?"
+_SIZES = re.compile(rf"(?<![^\W_])m?{_SIDE}(?: ?[x×*] ?{_SIDE})+(?![^\W_])")
+"""Sizes such as 20x30 cm, M4 x 60 and 10 cm × 5 cm × 2 cm."""
+_SIZE = re.compile(rf"(m?)(\d+(?:\.\d+)?) ?({_LENGTH})?")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)*")
 _WITHOUT_SPACES = re.compile(r"[\u0e00-\u0e7f\u3040-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _IDEOGRAPHS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
@@ -366,6 +371,8 @@ def _comparable(found: list[str], has_digits: bool) -> list[str]:
 def _plain_numbers(text: str) -> str:
     if "n" in text:
         text = _NUMBER_SIGN.sub("", text)
+    if "x" in text or "×" in text or "*" in text:
+        text = _SIZES.sub(_size, text)
     if "v" in text:
         text = _VERSION.sub("", text)
     if "," in text:
@@ -377,6 +384,16 @@ def _plain_numbers(text: str) -> str:
         text = _CLOCK.sub(_clock, text)
     text = _DAY_MONTH.sub(lambda match: f"{match[1]} {MONTHS[match[2]]}", text)
     return _MONTH_DAY.sub(lambda match: f"{MONTHS[match[1]]} {match[2]}", text)
+
+
+def _size(match: re.Match[str]) -> str:
+    """Write a size with spaces, and with its unit after each number; threads are in mm."""
+    parts = _SIZE.findall(match.group())
+    unit = next((unit for *_, unit in reversed(parts) if unit), "")
+    if parts[0][0]:
+        unit = unit or "mm"
+    sizes = [f"{thread}{number}{'' if thread else own or unit}" for thread, number, own in parts]
+    return " x ".join(sizes)
 
 
 def _clock(match: re.Match[str]) -> str:

@@ -78,6 +78,9 @@ _COVERAGE_POWER = 1.25
 _SHARED = 0.15
 """What pairs share if "nothing shared" is 0: coverage of the longer text, cosine or meaning."""
 
+_EQUAL = 0.999
+"""Coverage of the longer text from which on all words are the same."""
+
 Floats = NDArray[np.float64]
 
 
@@ -152,7 +155,8 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
     cosines : ndarray of float64, shape (n,)
         Cosines of the texts.
     near : ndarray of float64, shape (n, 2)
-        Ranks and margins from `neighbour_features`.
+        Ranks and margins from `neighbour_features`. They never lower the log-odds of pairs with the
+        same words.
     number_share : float
         Share of numbers and codes among the words of the table. In tables of records
         (`film.compare.record_share`), a different number counts less, and neighbours count more.
@@ -165,6 +169,10 @@ def general_features(pairs: Floats, cosines: Floats, near: Floats, number_share:
     column = dict(zip(PAIR_FEATURES, pairs.T, strict=True))
     numeric = record_share(number_share)
     rank, margin = near[:, 0] / np.log(6), np.clip(near[:, 1], -0.5, 0.5)
+    differs = np.max([column[f"{name} differs"] for name in DIFFERENCES], axis=0)
+    is_same = (column["coverage of the longer"] > _EQUAL) & (differs == 0)
+    # Other texts cannot be more like a text than the same words.
+    rank[is_same], margin[is_same] = np.minimum(rank, 0)[is_same], np.maximum(margin, 0)[is_same]
     number = column["number differs"]
     others = np.max([column[f"{name} differs"] for name in DIFFERENCES[1:]], axis=0)
     values = {

@@ -464,6 +464,12 @@ def test_the_nearest_of_several_words_is_matched():
         (["data base ball", "database baseball"], [["data", "baseball"], ["database", "baseball"]]),
         (["up on it", "upon"], [["up", "on", "it"], ["upon"]]),
         (["data base data base", "database"], [["database"] * 2, ["database"]]),
+        (["EK-15", "ek15 on"], [["ek15"], ["ek15", "on"]]),
+        (["TR-6540-A", "TR6540A"], [["tr6540a"], ["tr6540a"]]),
+        (["TR-6540 A", "TR6540"], [["tr6540", "a"], ["tr6540"]]),
+        (["a 10", "a10"], [["a10"], ["a10"]]),
+        (["12 345", "12345"], [["#12", "#345"], ["#12345"]]),
+        (["x 2", "2x"], [["x", "#2"], ["2x"]]),
         ([""], [[]]),
     ],
 )

@@ -56,6 +56,12 @@ SAME = [
     ("a - b", "a – b"),
     ("hello!!!", "HELLO"),
     ("日本語", "日 本 語"),
+    ("plate 20x30 cm", "plate 20 × 30 cm"),
+    ("plate 20x30cm", "plate 20 cm * 30 cm"),
+    ("10x5x2 mm box", "1 cm x 5 mm x 2 mm box"),
+    ("bolt M4x60", "bolt M4 × 60 mm"),
+    ("2.5x4", "2.5 X 4"),
+    ("2x500 ml", "2 x 0.5 l"),
 ]
 
 DIFFERENT = [
@@ -73,6 +79,12 @@ DIFFERENT = [
     ("2 million", "2 billion"),
     ("1.2.3 kg", "1.2.4 kg"),
     ("2 kg", "2 lb"),
+    ("20x30 cm", "20x30 mm"),
+    ("20x30", "20x40"),
+    ("M4x60", "M5x60"),
+    ("M4x60", "M4x60 cm"),
+    ("4x60", "M4x60"),
+    ("1920x1080p", "1920x1080i"),
     ("$5", "€5"),
     ("m404dn", "m404dw"),
     ("E11", "E15"),

@@ -53,6 +53,8 @@ def slow_general(row, cosine, rank, margin, share):
     numeric = min(max((share - 0.03) / 0.1, 0), 1)
     apart, number = x["coverage apart"], x["number differs"]
     margin = max(-0.5, min(0.5, margin))
+    if x["coverage of the longer"] == 1 and not any(x[f"{name} differs"] for name in DIFFERENCES):
+        rank, margin = min(rank, 0), max(margin, 0)
     others = [x[f"{name} differs"] for name in DIFFERENCES if name != "number"]
     shared = max(x["coverage of the longer"], cosine)
     return {
@@ -118,6 +120,9 @@ def test_features_and_log_odds_by_hand(share):
     pairs = rng.random((50, len(PAIR_FEATURES)))
     pairs[:, 6:] = pairs[:, 6:] < 0.3
     pairs[:10, :2] /= 10
+    # The same words: no neighbour makes them less alike, unless they differ in a number.
+    pairs[30:, PAIR_FEATURES.index("coverage of the longer")] = 1
+    pairs[40:, [PAIR_FEATURES.index(f"{name} differs") for name in DIFFERENCES]] = 0
     cosines, near = rng.random(50) ** 3, rng.random((50, 2)) * 2 - 0.8
     meanings = rng.random(50) ** 3
     plain = general_features(pairs, cosines, near, share)
