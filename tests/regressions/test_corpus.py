@@ -559,27 +559,6 @@ def test_44_two_processes_that_add_at_once_both_do(tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--add"], "--add needs a collection"),
-        (["--against", "OLD", "--add"], "--add needs a collection"),
-        (["--against", "OLD", "--groups"], "--groups applies to one table"),
-        (["--against", "OLD", "--keep", "first"], "--keep applies to one table"),
-        (["--mapping", "m.csv"], "--mapping lists the rows that --keep removes"),
-        (["--keep", "text"], "--keep text: its cells must be all numbers or all dates"),
-        (["--keep", "nothing"], "no column 'nothing'"),
-        (["--within", "town"], "no column 'town'"),
-        (["--not-same", "OLD"], "for the labels"),
-    ],
-)
-def test_13_options_that_do_not_fit_are_refused(shop, options, message):
-    old, new = shop
-    options = [old if option == "OLD" else option for option in options]
-    code, rows, err = film("duplicates", new, *options)
-    assert (code, rows) == (2, []) and message in " ".join(err.replace("│", " ").split())
-
-
 def test_14_within_a_column_from_the_command_line(shop, tmp_path):
     old, new = shop
     rows = film("duplicates", new, "--threshold", 0.2, "--within", "shop")[1]

@@ -245,9 +245,19 @@ def test_a_precision_is_shown_without_a_model(repeated, chairs, tmp_path):
         (["--one-to-one"], "--one-to-one compares two tables; give --against too"),
         (["--merge-differing"], "applies to --keep and --golden; give one too"),
         (["--merge-differing", "--groups"], "--keep and --golden; give one too"),
+        (["--add"], "--add needs a collection"),
+        (["--against", "OLD", "--add"], "--add needs a collection"),
+        (["--against", "OLD", "--groups"], "--groups applies to one table"),
+        (["--against", "OLD", "--keep", "first"], "--keep applies to one table"),
+        (["--mapping", "m.csv"], "--mapping lists the rows that --keep removes"),
+        (["--keep", "text"], "--keep text: its cells must be all numbers or all dates"),
+        (["--keep", "nothing"], "no column 'nothing'"),
+        (["--within", "town"], "no column 'town'"),
+        (["--not-same", "OLD"], "for the labels"),
     ],
 )
 def test_options_that_do_not_fit(shelf, options, expected):
+    options = [shelf / "texts.csv" if option == "OLD" else option for option in options]
     assert expected in refused("duplicates", shelf / "texts.csv", *options)
 
 

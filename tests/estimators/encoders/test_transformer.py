@@ -310,13 +310,16 @@ def test_an_error_of_torch_without_words_is_named(monkeypatch):
         check_device(torch, "cpu")
 
 
-def test_precision_is_that_of_the_model(tiny_model):
+def test_precision_is_what_is_asked_and_float32_without(tiny_model, folder):
     for dtype in ("float32", "float16", "bfloat16"):
         module = load(tiny_model, dtype=dtype).module
         assert {weight.dtype for weight in module.parameters()} == {getattr(torch, dtype)}
     assert load(tiny_model).dtype == "float32"
     with pytest.raises(ValueError, match="dtype='int8' must be one of"):
         load(tiny_model, dtype="int8")
+    module = transformers.AutoModel.from_pretrained(folder, dtype=torch.float16)
+    module.save_pretrained(folder)
+    assert next(load(folder).module.parameters()).dtype == torch.float32
 
 
 def test_shares_of_unknown_tokens_are_of_those_that_are_not_special(tiny_model):
@@ -334,9 +337,3 @@ def test_pairs_are_one_sequence_without_spans(tiny_model):
     assert np.flatnonzero(~tokens.is_special).tolist() == [1, 2, 4, 8]
     alone = transformer.tokenize(["", "a cat"], 8)
     assert alone.spans.tolist() == [[0, 0], [0, 0], [0, 0], [0, 1], [2, 5], [0, 0]]
-
-
-def test_weights_of_half_precision_are_read_as_asked(folder):
-    module = transformers.AutoModel.from_pretrained(folder, dtype=torch.float16)
-    module.save_pretrained(folder)
-    assert next(load(folder).module.parameters()).dtype == torch.float32

@@ -68,19 +68,11 @@ def test_similarity_is_that_of_a_plain_loop(tiny_model: Path, kind, special, wei
             masses = np.array([(weights or {}).get(name, 1.0) for name in names])[kept]
             sides += [vectors[kept], masses]
         expected.append(by_hand(kind, *sides))
-    np.testing.assert_allclose(model.similarity(pairs), expected, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("weights", [None, "idf", "words", GIVEN])
-@pytest.mark.parametrize("kind", KINDS)
-def test_contributions_sum_to_the_similarity(tiny_model, kind, weights):
-    if kind == "cls" and weights:
-        pytest.skip("not allowed")
-    model = make(tiny_model, plan=kind, weights=weights).fit(PAIRS)
-    found = model.explain(PAIRS)
-    sums = [explanation.contributions.sum() for explanation in found]
-    np.testing.assert_allclose(sums, model.similarity(PAIRS), rtol=0, atol=1e-6)
-    assert {explanation.title for explanation in found} == {kind.upper()}
+    found, explained = model.similarity(pairs), model.explain(pairs)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    sums = [explanation.contributions.sum() for explanation in explained]
+    np.testing.assert_allclose(sums, found, rtol=0, atol=1e-6)
+    assert {explanation.title for explanation in explained} == {kind.upper()}
 
 
 @pytest.mark.parametrize("weights", [None, "idf", "words", GIVEN])
