@@ -62,9 +62,6 @@ def test_question_groups_equal_brute_force(seed):
 def test_question_groups_do_not_depend_on_pair_order():
     pairs = noisy_pairs(50, 60, 0)
     assert (question_groups(pairs) == question_groups([pair[::-1] for pair in pairs])).all()
-
-
-def test_question_groups_refuse_bad_rows():
     with pytest.raises(ValueError, match="row 1, column 0 is missing"):
         question_groups([("a", "b"), (None, "c")])
 
@@ -139,20 +136,17 @@ def test_bad_parameters(arguments, error, words):
         DisjointPairsKFold(**arguments)
 
 
-def test_too_few_groups():
-    pairs = [("a", "b"), ("b", "c"), ("c", "d"), ("e", "f")]
-    with pytest.raises(ValueError, match=r"n_splits=3.*4 samples form only 2 group.*lower"):
-        list(DisjointPairsKFold(3).split(pairs))
-
-
-def test_lengths_must_agree():
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        list(DisjointPairsKFold(2).split([("a", "b"), ("c", "d")], [0, 1, 1]))
-
-
-def test_labels_of_mixed_types_are_refused():
-    with pytest.raises(TypeError, match="y mixes types"):
-        list(DisjointPairsKFold(2).split([("a", "b"), ("c", "d")], [0, None]))
+@pytest.mark.parametrize(
+    ("pairs", "y", "error", "words"),
+    [
+        (["ab", "bc", "cd", "ef"], None, ValueError, "n_splits=3.*4 samples form only 2 group.*lo"),
+        (["ab", "cd"], [0, 1, 1], ValueError, "inconsistent numbers of samples"),
+        (["ab", "cd"], [0, None], TypeError, "y mixes types"),
+    ],
+)
+def test_too_few_groups_and_bad_labels(pairs, y, error, words):
+    with pytest.raises(error, match=words):
+        list(DisjointPairsKFold(3).split([tuple(pair) for pair in pairs], y))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -263,9 +257,6 @@ def test_bad_selections(key, error, words):
 def test_points_of_wrong_form(points):
     with pytest.raises(TypeError, match="X must be an array, sparse matrix or frame"):
         Triplets(points, [[0, 1, 2]])
-
-
-def test_triplets_of_triplets_are_refused():
     with pytest.raises(TypeError, match="already Triplets"):
         Triplets(Triplets(POINTS, ROWS), ROWS)
 

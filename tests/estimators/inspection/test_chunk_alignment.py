@@ -145,7 +145,7 @@ def test_chunks_behind_the_cut_of_a_long_text_score_nothing():
     assert told.scores[1, 0] == 0 != told.scores[0, 0]
 
 
-def test_no_chunks():
+def test_no_chunks_and_no_pooling_that_is_known():
     told = explained("cats sleep", "x")
     for chunks1, chunks2 in (([], ["x"]), (["cats"], []), ([], [])):
         aligned = told.chunks(chunks1, chunks2)
@@ -153,6 +153,8 @@ def test_no_chunks():
         again = ChunkAlignment(chunks1=chunks1, chunks2=chunks2, scores=aligned.scores.tolist())
         assert again.to_dict() == aligned.to_dict()
     assert str(told.chunks([], [])) == ""
+    with pytest.raises(ValueError, match="pooling must be 'mean' or 'sum', got 'max'"):
+        told.chunks(["cats"], ["x"], pooling="max")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -184,12 +186,6 @@ def test_wrong_chunks_are_named(chunks, error, message):
         explained("x", "cats sleep").chunks(["x"], chunks)
 
 
-def test_unknown_pooling_is_refused():
-    pooling: Any = "max"
-    with pytest.raises(ValueError, match="pooling must be 'mean' or 'sum', got 'max'"):
-        explained("x", "y").chunks(["x"], ["y"], pooling)
-
-
 ALIGNED = ChunkAlignment(
     chunks1=["A man", "is playing", "a\nguitar\x1b"],
     chunks2=["Someone", "music"],
@@ -219,14 +215,6 @@ def test_joined_pairs_are_among_the_pairs():
     assert ALIGNED.joined == []
 
 
-@pytest.mark.parametrize("pair", [(3, 0), (0, 2), (-1, 0), (0, -1)])
-def test_joined_pairs_of_other_chunks_are_refused(pair):
-    with pytest.raises(ValueError, match="joined must hold positions of 3 and 2 chunks"):
-        ChunkAlignment(
-            chunks1=ALIGNED.chunks1, chunks2=ALIGNED.chunks2, scores=ALIGNED.scores, joined=[pair]
-        )
-
-
 def test_dictionaries_go_through_json():
     data = ALIGNED.to_dict()
     assert json.loads(json.dumps(data)) == data
@@ -241,7 +229,14 @@ def test_dictionaries_go_through_json():
         setattr(ALIGNED, "scores", 1)  # noqa: B010
 
 
-@pytest.mark.parametrize("scores", [[0.1], [[0.1, 0.2]], [[np.nan], [0]], [[np.inf], [0]], []])
-def test_scores_of_other_chunks_are_refused(scores):
-    with pytest.raises(ValueError, match=r"scores must be finite and have shape \(2, 1\)"):
-        ChunkAlignment(chunks1=["a", "b"], chunks2=["c"], scores=scores)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"scores": wrong} for wrong in ([], [0.1], [[1, 2]], [[np.nan], [0]], [[np.inf], [0]])),
+        *({"joined": [pair]} for pair in ((2, 0), (0, 1), (-1, 0), (0, -1))),
+    ],
+)
+def test_scores_and_pairs_of_other_chunks_are_refused(wrong):
+    told = r"scores must be finite and have shape \(2, 1\)|joined .* positions of 2 and 1 chunks"
+    with pytest.raises(ValueError, match=told):
+        ChunkAlignment(chunks1=["a", "b"], chunks2=["c"], **{"scores": [[0.1], [0.2]]} | wrong)
