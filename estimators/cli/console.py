@@ -209,6 +209,16 @@ def note(text: str) -> None:
         click.echo(f"film: {_printable(text)}", err=True)
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun in the singular, or in the plural that ends in s."""
+    return f"{n} {noun}{'s' * (n != 1)}"
+
+
+def have(n: int) -> str:
+    """Return the verb of `counted`."""
+    return "has" if n == 1 else "have"
+
+
 def verbosity() -> int:
     """Verbosity of estimators: 1 shows a progress bar, on a terminal only."""
     return int(not is_quiet() and sys.stderr.isatty())

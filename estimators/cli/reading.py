@@ -10,7 +10,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cli.console import Failure, note
+from estimators.cli.console import Failure, counted, have, note
 from estimators.cli.options import LABEL_COLUMNS, PAIR_COLUMNS, TEXT_COLUMNS
 from estimators.cli.tables import Table, cell_text, read_table, scan_table
 from estimators.inputs import RecordPairs, is_duplicate_label, split_columns
@@ -221,7 +221,7 @@ def named_pairs(given: Any) -> Iterator[tuple[Any, str, str]]:
     if not has_text:
         raise Failure(_no_text(table, couple, _PAIR_OPTIONS))
     if n_empty:
-        note(f"{table.source}: {n_empty} of {len(seen)} rows have an empty text")
+        note(f"{table.source}: {n_empty} of {len(seen)} rows {have(n_empty)} an empty text")
 
 
 class LabelledPairs(NamedTuple):
@@ -298,16 +298,16 @@ def _note_on_texts(
     empty = [row for row, cells in enumerate(rows) if not all(text.strip() for text in cells)]
     if empty:
         note(
-            f"{table.source}: {len(empty)} of {len(rows)} rows have an empty text, "
+            f"{table.source}: {len(empty)} of {len(rows)} rows {have(len(empty))} an empty text, "
             f"{_lines(table, empty)}"
         )
     stand_ins = [row for row, cells in enumerate(rows) if any(map(_is_stand_in, cells))]
     if stand_ins:
         cell = next(text for text in rows[stand_ins[0]] if _is_stand_in(text))
         note(
-            f"{table.source}: {len(stand_ins)} of {len(rows)} rows have a text such as {cell!r}, "
-            f"{_lines(table, stand_ins)}; it counts as a text, so empty the cell if the text is "
-            "missing"
+            f"{table.source}: {len(stand_ins)} of {len(rows)} rows {have(len(stand_ins))} a text "
+            f"such as {cell!r}, {_lines(table, stand_ins)}; it counts as a text, so empty the "
+            "cell if the text is missing"
         )
     if not mostly_latin(rows.ravel()):
         note(
@@ -357,7 +357,8 @@ def labels_of(table: Table, column: str) -> tuple[NDArray[np.intp], NDArray[np.i
     if not rows:
         raise Failure(f"{table.source}: no cell of column {column!r} holds a label")
     if len(rows) < len(cells):
-        note(f"{table.source}: {len(cells) - len(rows)} rows without a label were left out")
+        left_out = counted(len(cells) - len(rows), "row")
+        note(f"{table.source}: left out {left_out} without a label")
     words = {cell: is_it for cell, is_it in said.items() if cell not in ("0", "1")}
     if words:
         sides = [sorted(cell for cell in words if words[cell] is side) for side in (True, False)]

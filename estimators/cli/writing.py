@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 import click
 
 from estimators.cli import options
-from estimators.cli.console import Failure, leaves, note, uses_output, wrote
+from estimators.cli.console import Failure, counted, leaves, note, uses_output, wrote
 from estimators.cli.tables import (
     FORMATS,
     LIBRARIES,
@@ -172,7 +172,7 @@ def write_result(
         write_table(instead, columns, kept, escape_formulas=escape)
         raise Failure(f"{error}; the result is in {instead}") from error
     if is_file(out):
-        note_written(out, f"{number} rows")
+        note_written(out, counted(number, "row"))
 
 
 def standard_output() -> Any:

@@ -584,7 +584,7 @@ def test_14_judged_pairs_from_a_file(shop, tmp_path):
     labels = write_csv(tmp_path / "labels.csv", ["text1", "text2", "label"], judged)
     options = ["--groups", "--threshold", 0.2, "--not-same", labels]
     code, rows, err = film("duplicates", new, *options)
-    assert code == 0 and "1 of 3 labelled pairs are not in the table" in err
+    assert code == 0 and "1 of 3 labelled pairs is not in the table" in err
     groups = {}
     for row in rows:
         groups.setdefault(row["group"], set()).add(row["id"])

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from estimators.cli import options, reading, writing
-from estimators.cli.console import note
+from estimators.cli.console import counted, note
 from estimators.inspection import suspicious_page, write_page
 from estimators.pairs import SuspiciousLabels, suspicious_labels
 
@@ -42,7 +42,9 @@ def check(given: Any) -> None:
     labelled = reading.read_labelled_pairs(given)
     labelled.check_labels("film check")
     found = suspicious_labels(labelled.pairs, labelled.y, random_state=given.seed)
-    note(f"{len(found)} of {len(labelled.y)} labels are suspicious")
+    note(
+        f"{len(found)} of {len(labelled.y)} labels {'is' if len(found) == 1 else 'are'} suspicious"
+    )
     listed = slice(given.n)
     found = replace(
         found,
@@ -56,7 +58,7 @@ def check(given: Any) -> None:
     if given.html is not None:
         names = [f"line {line}" for line in lines]
         write_page(suspicious_page(found, labelled.pairs, labelled.y.tolist(), names), given.html)
-        writing.note_written(given.html, f"{len(found)} labels")
+        writing.note_written(given.html, counted(len(found), "label"))
         if given.out is None:
             return
     rows = _table(found, labelled, lines)

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from estimators.cli import models, options, reading, writing
-from estimators.cli.console import Failure, leaves, note, verbosity
+from estimators.cli.console import Failure, counted, have, leaves, note, verbosity
 from estimators.cli.duplicates.known import (
     Collection,
     alone_at,
@@ -326,12 +326,12 @@ def duplicates(given: Any) -> None:
 
         with alone_at(given.save):
             save_model(finder, given.save)
-        writing.note_written(given.save, f"{len(finder.ids_)} rows")
+        writing.note_written(given.save, counted(len(finder.ids_), "row"))
     if collection and given.add:
         if not is_growing:
             finder.add(records.given, ids, blocks)
         collection.save()
-        writing.note_written(collection.path, f"{len(finder.ids_)} rows")
+        writing.note_written(collection.path, counted(len(finder.ids_), "row"))
     if kept_elsewhere is not None:
         raise kept_elsewhere
 
@@ -458,15 +458,15 @@ def _open_collection(given: Any) -> Collection:
 
 
 def _note_on_texts(finder: Any) -> None:
-    if finder.n_without_vector_:
+    if n := finder.n_without_vector_:
         note(
-            f"{finder.n_without_vector_} different texts have no word or trigram to compare; "
-            "only their exact copies are found"
+            f"{counted(n, 'different text')} {have(n)} no word or trigram to compare; only their "
+            "exact copies are found"
         )
 
 
 def _note_on(found: Any, lowest: float, n_rows: int) -> None:
-    text = f"{len(found)} {'groups' if hasattr(found, 'groups') else 'pairs'}"
+    text = counted(len(found), "group" if hasattr(found, "groups") else "pair")
     if getattr(found, "is_by_group", False):
         text += f" within groups whose mean {found.score_name} is {lowest:g} or more"
     else:
@@ -477,16 +477,16 @@ def _note_on(found: Any, lowest: float, n_rows: int) -> None:
         text += f"; the {found.index} search found {found.recall:.1%} of the nearest neighbours"
     if hasattr(found, "groups"):
         n_duplicates = sum(group.size - 1 for group in found)
-        text += f"; {n_duplicates} of {n_rows} rows are duplicates of an earlier row"
+        are = "is a duplicate" if n_duplicates == 1 else "are duplicates"
+        text += f"; {n_duplicates} of {n_rows} rows {are} of an earlier row"
     note(text)
     if merged := getattr(found, "renumbered", None):
         now = (f"{gone + 1} is now in {number + 1}" for gone, number in merged.items())
         note(f"groups that were merged: {', '.join(now)}")
     if found.n_cut:
         note(
-            f"{found.n_cut} texts may have more pairs above {lowest:g} than the search returns; "
-            "give a "
-            "higher --threshold, or a smaller --budget"
+            f"{counted(found.n_cut, 'text')} may have more pairs above {lowest:g} than the search "
+            "returns; give a higher --threshold, or a smaller --budget"
         )
     if getattr(found, "n_ties", 0):
         note(

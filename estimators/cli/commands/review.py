@@ -15,7 +15,7 @@ import click
 import numpy as np
 
 from estimators.cli import options, reading, writing
-from estimators.cli.console import Failure, leaves, note
+from estimators.cli.console import Failure, counted, leaves, note
 from estimators.cli.labelling.answers import Answers
 from estimators.cli.labelling.candidates import POOL, Candidates, asked_of, candidate_pairs
 from estimators.cli.labelling.page import review_data
@@ -314,7 +314,7 @@ class _Fit:
             classifier.fit(_records(pairs, self.candidates.kinds), y)
         save_model(classifier, self.path)
         self.fitted_on, self.classifier = content, classifier
-        note(f"wrote {self.path}, fitted on {len(y)} labels")
+        note(f"wrote {self.path}, fitted on {counted(len(y), 'label')}")
 
     def tell_threshold(self) -> None:
         """Tell from which probability on the model is to be used, if there is one."""

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from estimators.cli import models, options, reading, writing
-from estimators.cli.console import leaves, note, progress
+from estimators.cli.console import counted, leaves, note, progress
 from estimators.cli.tables import format_of
 
 
@@ -69,4 +69,4 @@ def submit(given: Any) -> None:
         shutil.rmtree(scores, ignore_errors=True)
         with suppress(OSError):
             os.rmdir(keep)
-        writing.note_written(out, f"{n_pairs} rows")
+        writing.note_written(out, counted(n_pairs, "row"))

@@ -131,10 +131,14 @@ def train(given: Any) -> None:
         options.refuse(**dict.fromkeys(_OF_TEXTS, fault))
     usable = usable_folds(texts, y, given.folds, given.seed)
     if usable < given.folds:
-        remedy = f"give --folds {usable} or" if usable else "even two folds are too many: give"
+        remedy = (
+            f"give more pairs, or --folds {usable}"
+            if usable
+            else "even two folds are too many: give more pairs"
+        )
         raise Failure(
             f"{table.source}: {len(y)} labelled pairs are too few for --folds {given.folds}, "
-            f"because folds share no text and each needs both labels; {remedy} more pairs"
+            f"because folds share no text and each needs both labels; {remedy}"
         )
     classifier = _unfitted(given, len(set(texts.flat)), None if records is None else kinds)
     note(f"training on {len(y)} pairs, {y.mean():.1%} duplicates")

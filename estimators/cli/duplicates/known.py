@@ -184,7 +184,10 @@ def known_pairs(
         n_unknown += not found
         (same if judged else apart).extend((ids[a], ids[b]) for a, b in sorted(found))
     if n_unknown:
-        note(f"{path}: {n_unknown} of {len(rows)} labelled pairs are not in the table")
+        note(
+            f"{path}: {n_unknown} of {len(rows)} labelled pairs "
+            f"{'is' if n_unknown == 1 else 'are'} not in the table"
+        )
     return same, apart
 
 

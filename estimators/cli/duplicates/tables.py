@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators.cli.console import Failure
+from estimators.cli.console import Failure, counted
 from estimators.cli.tables import Table
 from film.judge import ExpectedPrecision
 
@@ -148,8 +148,9 @@ def expected_lines(
     lines = [f"estimates from the scores alone{of}, with 90 % intervals; copies do not count:"]
     for threshold, at in sorted(shown.values(), key=lambda pair: pair[0]):
         lines.append(
-            f"from {threshold:.2f}{' (chosen)' if threshold == chosen else ''}: {at['pairs']} "
-            f"pairs, precision {percent(at['precision'], at['precision_interval'])}, recall "
+            f"from {threshold:.2f}{' (chosen)' if threshold == chosen else ''}: "
+            f"{counted(at['pairs'], 'pair')}, precision "
+            f"{percent(at['precision'], at['precision_interval'])}, recall "
             f"{percent(at['recall'], at['recall_interval'])}"
         )
     return lines

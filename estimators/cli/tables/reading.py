@@ -17,6 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime, time
 from pathlib import Path, PurePath
 from typing import IO, Any
 
@@ -422,6 +423,13 @@ def _workbook(handle: IO[bytes], source: str, notes: list[str]) -> tuple[list[st
         notes.append(f"{source}: the sheet {title!r} is read; others with cells are {others}")
     width = max(len(cells) for _, cells in numbered)
     rows = [(line, cells + [None] * (width - len(cells))) for line, cells in numbered]
+    for place in range(width):
+        # Excel stores dates as times at midnight.
+        times = [cells[place] for _, cells in rows if isinstance(cells[place], datetime)]
+        if times and all(moment.time() == time() for moment in times):
+            for _, cells in rows:
+                if isinstance(cells[place], datetime):
+                    cells[place] = cells[place].date()
     return list(map(cell_text, rows[0][1])), rows[1:]
 
 
@@ -487,12 +495,13 @@ def _named(
 ) -> tuple[list[str], list[list[Any]]]:
     """Name the index column that pandas writes, and drop empty columns without a name."""
     bare = [place for place, name in enumerate(columns) if not name.strip()]
-    empty = {place for place in bare if rows and all(row[place] in ("", None) for row in rows)}
+    empty = {place for place in bare if all(row[place] in ("", None) for row in rows)}
     if bare and bare[0] == 0 and not empty and len(columns) > 1 and "Unnamed: 0" not in columns:
         notes.append(f"{source}: the first column has no name and is called 'Unnamed: 0'")
         columns = ["Unnamed: 0", *columns[1:]]
     if empty and len(empty) < len(columns):
-        notes.append(f"{source}: {len(empty)} columns without a name or any cell are left out")
+        if rows:
+            notes.append(f"{source}: columns without a name or any cell are left out: {len(empty)}")
         kept = [place for place in range(len(columns)) if place not in empty]
         columns = [columns[place] for place in kept]
         rows = [[row[place] for place in kept] for row in rows]

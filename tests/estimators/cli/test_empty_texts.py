@@ -11,7 +11,7 @@ def test_texts_that_stand_for_nothing_are_told(tmp_path, cell):
     path = write_csv(tmp_path / "own.csv", ["text1", "text2"], [["a", "b"], ["c", cell]])
     ran = run("score", path)
     assert ran.rows[1]["text2"] == cell
-    assert f"1 of 2 rows have a text such as {cell!r}, line 3; it counts as a text" in ran.err
+    assert f"1 of 2 rows has a text such as {cell!r}, line 3; it counts as a text" in ran.err
 
 
 @pytest.mark.parametrize(

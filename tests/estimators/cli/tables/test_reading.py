@@ -283,6 +283,14 @@ def test_excel_and_parquet_of_pandas_are_read(tmp_path):
         assert table.column("day") == ["2024-05-01T00:00:00", "2024-05-02T12:00:00"]
         # As bytes on standard input, where no name tells the format.
         assert read_table(io.BytesIO((tmp_path / name).read_bytes())).rows == table.rows
+    frame["day"] = [datetime(2024, 5, 1), None]
+    frame.to_excel(tmp_path / "own.xlsx", index=False)
+    assert read_table(tmp_path / "own.xlsx").column("day") == ["2024-05-01", ""]
+    frame[:0].to_excel(tmp_path / "own.xlsx")
+    with pytest.raises(
+        ValueError, match=r"own\.xlsx has a header, 'id', 'text', 'share', 'day', but no"
+    ):
+        read_table(tmp_path / "own.xlsx")
     pd.DataFrame({"text": ["Café".encode(), None]}).to_parquet(tmp_path / "own.parquet")
     assert read_table(tmp_path / "own.parquet").rows == [["Café"], [None]]
 
