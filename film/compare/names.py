@@ -25,78 +25,83 @@ MOST_WORDS = 6
 """Number of words up to which a text may be a name or an address."""
 
 _FIRST_NAMES = """
-abigail abby/albert al bert/alexander alex alec alejandro alexandre sandy sascha sasha/alfred alf
-alfie alfredo/amanda mandy/andrew andy drew andreas andre andres/ann anne anna annie ana/anthony
-tony anton antoine antonio toni/arthur art artie arturo/barbara barb babs barbie/benjamin ben benny
-benji/bernard bernie bernd bernhard bernardo/bridget biddy bridie/caroline carrie karoline
-carolina/catherine kate kathy katie kitty cathy katherine kathryn katharina katrin catalina/charles
-charlie chas chuck carl karl carlos carlo/christina chris tina chrissie christine kristina cristina/
-christopher chris christoph christophe cristobal/cynthia cindy/daniel dan danny dani/david dave
-davy davey/deborah deb debbie debra/dennis denny denis/donald don donny/dorothy dot dottie dolly
-dorothea/douglas doug/edward ed eddie ned ted eduard edouard eduardo/edith edie/eleanor ellie nell
-nora/elizabeth beth betty bess bessie eliza elsie libby liz lizzie liesel elisabeth betsy/eugene
-gene/evelyn evie/florence flo flossie/frances fran fanny francoise francisca/francis frank frankie
-franz francois francisco paco pancho/frederick fred freddie freddy fritz friedrich frederic
-federico/gabriel gabe/geoffrey geoff jeff jeffrey/george georgie georg georges jorge geo/gerald
-gerry gerhard gerd/gregory greg gregor/harold hal/harriet hattie/henry harry hank hal heinrich
-heinz henri enrique quique/ignacio nacho/isabella bella isabel isabelle/jacob jake jakob/james jim
-jimmy jas jamie jaime/jennifer jen jenny/jessica jess jessie/joanna jo joanne johanna juana/john
-jack johnny jon johann johannes hans juan/joseph joe joey josef jupp jose pepe/joshua josh/judith
-judy/julia julie juliane/kenneth ken kenny/lawrence larry laurie lorenz laurent lorenzo/leonard len
-lenny leo/louis lou louie ludwig luis/louise lulu luise luisa/lucy lucie lucia/manuel manolo/
-margaret maggie marge margie meg peggy greta gretchen margarete margarita marguerite rita/maria
-mary molly polly marie/martha marty/matthew matt matthias matthieu mateo/maximilian max/michael
-mick mickey mike michel miguel/nancy nan/nathaniel nat nate nathan/nicholas nick nicky nico niklas
-klaus claus nicolas/oliver ollie/pamela pam/patricia pat patsy patty tricia trish/patrick paddy/
-paul paulo pablo/peter pete pierre pedro/philip phil philipp philippe felipe/raymond ray raimund/
-rebecca becca becky/richard dick rich richie rick ricky ricardo/robert bob bobby rob robbie bert
-roberto/roger rodge/ronald ron ronnie/rosemary rosie/rudolf rudi/samuel sam sammy/sarah sadie sally
-sara/sebastian basti seb sebastien/stephen steve stevie steven stefan stephan etienne esteban/susan
-sue susie suzy susanne suzanne susana/theodore theo theodor ted/theresa terry tess tessa therese
-teresa/thomas tom tommy tomas/timothy tim timmy/ulrich uli/valerie val/victoria vicky vickie/
-vincent vince vinnie vicente/virginia ginny/walter wally walt walther wat/wilhelmina mina minnie/
-william bill billy will willie willy liam wilhelm guillaume guillermo/zachary zach zack/aaron/
-alexandra alex alexa sandy sasha/amina/amira/daniela/julian jules/roberta/
-adam/adele/adrian/agnes/ahmed/aisha/alan/alice/alicia/alina/alison/amber/amelie/amy/andrea/angela/
-angelika/anita/anja/anke/annette/antje/april/ashley/audrey/axel/beate/beatrice/beverly/birgit/bjorn
-bjoern/brandon/brenda/brian bryan/britta/bruce/bruno/camille/carla/carmen/carol/carolyn/celine/
-cheryl/chloe/claire clara klara/claudia/cornelia/craig/dagmar/dario/dean/denise/diana/diane/diego/
-dieter/dirk/dominic dominik/donna/doris/dylan/elena/elias/elke/ella/ellen/emil/emily emilie emilia/
-emma/eric erik erich/erica erika/ernst/ethan/eva/fabian/fatima/felix/fiona/flora/frauke/gabriela/
-gary/giovanni/giulia/glenn/gloria/gordon/grace/graham/guy/hannah hanna/harald/hassan/heather/heike/
-helen helena helene/helga/herbert bert/herman/hugo/ian iain/imran/ines/ingrid/irene/iris/isaac/
-ivan/jan/jane/janet/janice/jasmin/jason/jean/jens/jeremy/jerry/jill/joan/joaquin/jonas/jonathan/
-jordan/jorg joerg/jurgen juergen/justin/karen/karin/karsten carsten/keith/kelly/kevin/kimberly kim/
-kurt/kyle/lara/larissa/lars/lea/lena/leon/leonie/lily/linda/lisa/logan/lorraine/lucas lukas luca
-luke/lydia/madison/maik/malte/marcel/marianne/marina/mario/marion/marjorie/mark marcus markus marco
-marc/marlene/marta/martin/martina/mason/maurice/melanie/melissa/mercedes/mia/michelle/miriam/monica
-monika/muhammad mohamed mohammed mohammad/nadia/naomi/natalie/neil/nicole/nils/nina/noah/noel/
-norbert/norma/norman/olga/olivia/oscar oskar/otto/owen/paola/paula/petra/philippa pippa/phoebe/
-pilar/priya/rachel/rainer/ralph ralf/ramon/raquel/regina/renate/rhonda/robin/rolf/rosa/rose/roy/
-russell/ruth/ryan/sabine/sabrina/sandra/scott/sean/sergio/shannon/sharon/sheila/shirley/sigrid/
-silke/silvia/simon/simone/sonia/sonja/sophia sofia sophie sofie/stacy/stella/stephanie stefanie
-steffi/sven/sylvia/tamara/tanya tanja/terence/todd/torsten thorsten/travis/tyler/ursula/ute/uwe/
-vanessa/vera/veronica/volker/wanda/wayne/wendy/werner/wolfgang/xavier/yvonne/zoe/
-aarav/aditya/ajay/akash/amit/ananya/anil/anjali/arjun/arun/ashok/deepak/deepika/divya/gaurav/
-geeta/harish/karthik/kavita/kiran/krishna/lakshmi/manish/meera/mohan/mukesh/neha/nikhil/pooja/
-prakash/pradeep/rahul/raj/rajesh/rakesh/ramesh/ravi/rohit/sandeep/sanjay/santosh/shreya/sneha/
-sunil/sunita/suresh/vijay/vikram/vinod/wei/ming/jing/fang/hui/jun/ying/hong/mei/ling/xiao/akira/
-haruka/hiroshi/kenji/yuki/takashi/sakura/naoko/yoko/kazuki/minjun/jiwoo/seoyeon/ahmet/ali/ayse/
-emre/fatma/hakan/hasan/huseyin/ibrahim/elif/kemal/mehmet/mustafa/murat/zeynep/yusuf/osman/omar/
-abdullah/khalid/layla leila/youssef yousef/karim/hamza/mariam/noor nour/samira/tariq/zainab/abdul/
-dmitri dmitry dimitri/sergei sergey/vladimir/natalia natasha/irina/svetlana/tatiana/yulia/igor/
-oleg/boris/nikolai/yuri/anastasia/ekaterina/agnieszka/katarzyna/malgorzata/krzysztof/piotr/pawel/
+abigail abby/albert al bert/alexander aleksandr oleksandr alex alec alejandro alexandre sandy sascha
+sasha/alfred alf alfie alfredo/amanda mandy/andrew andy drew andreas andre andres/ann anne anna
+annie ana/anthony tony anton antoine antonio toni/arthur art artie arturo/barbara barb babs barbie/
+benjamin ben benny benji/bernard bernie bernd bernhard bernardo/bridget biddy bridie/caroline carrie
+karoline carolina/catherine kate kathy katie kitty cathy katherine kathryn katharina katrin
+catalina/charles charlie chas chuck carl karl carlos carlo/christina chris tina chrissie christine
+kristina cristina/christopher chris christoph christophe cristobal/cynthia cindy/daniel dan danny
+dani/david dave davy davey/deborah deb debbie debra/dennis denny denis/donald don donny/dorothy dot
+dottie dolly dorothea/douglas doug/edward ed eddie ned ted eduard edouard eduardo/edith edie/eleanor
+ellie nell nora/elizabeth elizaveta beth betty bess bessie eliza elsie libby liz lizzie liesel
+elisabeth betsy/eugene gene/evelyn evie/florence flo flossie/frances fran fanny francoise francisca/
+francis frank frankie franz francois francisco paco pancho/frederick fred freddie freddy fritz
+friedrich frederic federico/gabriel gabe/geoffrey geoff jeff jeffrey/george georgii georgie georg
+georges jorge geo/gerald gerry gerhard gerd/gregory greg gregor/harold hal/harriet hattie/henry
+harry hank hal heinrich heinz henri enrique quique/ignacio nacho/isabella bella isabel isabelle/
+jacob jake jakob/james jim jimmy jas jamie jaime/jennifer jen jenny/jessica jess jessie/joanna jo
+joanne johanna juana/john jack johnny jon johann johannes hans juan/joseph joe joey josef jupp jose
+pepe/joshua josh/judith judy/julia julie juliane/kenneth ken kenny/lawrence larry laurie lorenz
+laurent lorenzo/leonard len lenny leo/louis lou louie ludwig luis/louise lulu luise luisa/lucy lucie
+lucia/manuel manolo/margaret maggie marge margie meg peggy greta gretchen margarete margarita
+marguerite rita/maria mariya mary molly polly marie/martha marty/matthew matt matthias matthieu
+mateo/maximilian max/michael mihail misha mick mickey mike michel miguel/nancy nan/nathaniel nat
+nate nathan/nicholas nick nicky nico niklas klaus claus nicolas/oliver ollie/pamela pam/patricia pat
+patsy patty tricia trish/patrick paddy/paul paulo pablo/peter petr pete pierre pedro/philip phil
+philipp philippe felipe/raymond ray raimund/rebecca becca becky/richard dick rich richie rick ricky
+ricardo/robert bob bobby rob robbie bert roberto/roger rodge/ronald ron ronnie/rosemary rosie/rudolf
+rudi/samuel sam sammy/sarah sadie sally sara/sebastian basti seb sebastien/stephen stepan steve
+stevie steven stefan stephan etienne esteban/susan sue susie suzy susanne suzanne susana/theodore
+theo theodor ted/theresa terry tess tessa therese teresa/thomas tom tommy tomas/timothy tim timmy/
+ulrich uli/valerie val/victoria viktoriya vicky vickie/vincent vince vinnie vicente/virginia ginny/
+walter wally walt walther wat/wilhelmina mina minnie/william bill billy will willie willy liam
+wilhelm guillaume guillermo/zachary zach zack/aaron/alexandra aleksandra alex alexa sandy sasha/
+amina/amira/daniela/julian jules/roberta/adam/adele/adrian/agnes/ahmed/aisha/alan/alice/alicia/
+alina/alison/amber/amelie/amy/andrea/angela/angelika/anita/anja/anke/annette/antje/april/ashley/
+audrey/axel/beate/beatrice/beverly/birgit/bjorn bjoern/brandon/brenda/brian bryan/britta/bruce/
+bruno/camille/carla/carmen/carol/carolyn/celine/cheryl/chloe/claire clara klara/claudia/cornelia/
+craig/dagmar/dario/dean/denise/diana/diane/diego/dieter/dirk/dominic dominik/donna/doris/dylan/
+elena/elias/elke/ella/ellen/emil/emily emilie emilia/emma/eric erik erich/erica erika/ernst/ethan/
+eva/fabian/fatima/felix/fiona/flora/frauke/gabriela/gary/giovanni/giulia/glenn/gloria/gordon/grace/
+graham/guy/hannah hanna/harald/hassan/heather/heike/helen helena helene/helga/herbert bert/herman/
+hugo/ian iain/imran/ines/ingrid/irene/iris/isaac/ivan/jan/jane/janet/janice/jasmin/jason/jean/jens/
+jeremy/jerry/jill/joan/joaquin/jonas/jonathan/jordan/jorg joerg/jurgen juergen/justin/karen/karin/
+karsten carsten/keith/kelly/kevin/kimberly kim/kurt/kyle/lara/larissa larisa/lars/lea/lena/leon/
+leonie/lily/linda/lisa/logan/lorraine/lucas lukas luca luke/lydia/madison/maik/malte/marcel/
+marianne/marina/mario/marion/marjorie/mark marcus markus marco marc/marlene/marta/martin/martina/
+mason/maurice/melanie/melissa/mercedes/mia/michelle/miriam/monica monika/muhammad mohamed mohammed
+mohammad/nadia/naomi/natalie/neil/nicole/nils/nina/noah/noel/norbert/norma/norman/olga/olivia/oscar
+oskar/otto/owen/paola/paula/petra/philippa pippa/phoebe/pilar/priya/rachel/rainer/ralph ralf/ramon/
+raquel/regina/renate/rhonda/robin/rolf/rosa/rose/roy/russell/ruth/ryan/sabine/sabrina/sandra/scott/
+sean/sergio/shannon/sharon/sheila/shirley/sigrid/silke/silvia/simon/simone/sonia/sonja/sophia sofia
+sofiya sophie sofie/stacy/stella/stephanie stefanie steffi/sven/sylvia/tamara/tanya tanja/terence/
+todd/torsten thorsten/travis/tyler/ursula/ute/uwe/vanessa/vera/veronica/volker/wanda/wayne/wendy/
+werner/wolfgang/xavier/yvonne/zoe/aarav/aditya/ajay/akash/amit/ananya/anil/anjali/arjun/arun/ashok/
+deepak/deepika/divya/gaurav/geeta/harish/karthik/kavita/kiran/krishna/lakshmi/manish/meera/mohan/
+mukesh/neha/nikhil/pooja/prakash/pradeep/rahul/raj/rajesh/rakesh/ramesh/ravi/rohit/sandeep/sanjay/
+santosh/shreya/sneha/sunil/sunita/suresh/vijay/vikram/vinod/wei/ming/jing/fang/hui/jun/ying/hong/
+mei/ling/xiao/akira/haruka/hiroshi/kenji/yuki/takashi/sakura/naoko/yoko/kazuki/minjun/jiwoo/seoyeon/
+ahmet/ali/ayse/emre/fatma/hakan/hasan/huseyin/ibrahim/elif/kemal/mehmet/mustafa/murat/zeynep/yusuf/
+osman/omar/abdullah/khalid/layla leila/youssef yousef/karim/hamza/mariam/noor nour/samira/tariq/
+zainab/abdul/dmitri dmitry dimitri dmitrii/sergei sergey/vladimir/natalia natasha natalya/irina/
+svetlana/tatiana tatyana/yulia yuliya/igor/oleg/boris/nikolai mikola/yuri yurii/anastasia
+anastasiya/ekaterina/aleksei alexei alexey/andrei/anatolii anatoly/viktor victor/galina/evgenii
+evgeny/evgeniya/ilya/kirill/ksenia kseniya/lyudmila ludmila/lyubov/maksim maxim/nadezhda/nikita/
+polina/roman/ruslan/stanislav/fedor/valentin/vasilii vasily/vyacheslav/vitalii vitaly/yana/darya
+daria/artem/timur/yaroslav/oksana/olena/
+agnieszka/katarzyna/malgorzata/krzysztof/piotr/pawel/
 tomasz/jakub/marek/zofia/wojciech/jiri/pavel/alessandro/francesca/francesco/giuseppe/luigi/matteo/
 chiara/elisa/giorgio/paolo/stefano/valentina/vincenzo/joao/beatriz/gustavo/thiago/rafael/mariana/
 rodrigo/fernanda/fernando/guilherme/leticia/bruna/anders/astrid/freja/gustav/henrik/kari/magnus/
 mikkel/niels/signe/soren/daan/femke/jeroen/joost/maarten/pieter/sanne/thijs/willem/thanh/linh/
-amara/chidi/kwame/kofi/adebayo/ngozi/chinedu/dimitris/giorgos/konstantinos/eleni/yannis/moshe/
-yael/avi/noa/eitan/shira
+amara/chidi/kwame/kofi/adebayo/ngozi/chinedu/dimitris/giorgos/konstantinos konstantin/eleni/yannis/
+moshe/yael/avi/noa/eitan/shira
 """
 _COMPANIES = """
 ltd limited/inc incorporated/corp corporation/co company cie compagnie/llc/llp/plc/gmbh mbh/
 ag aktiengesellschaft/kg kommanditgesellschaft/ohg/sa/sas/sarl/srl/sl/spa/bv/nv/ab aktiebolag/
-oy/and und et
+oy/ek/ug/gbr/vof/eurl/sasu/snc/sau/slu/lda/ltda/ооо/оао/зао/пао/ао/ип/and und et
 """
 _ADDRESSES = """
 street st str strasse saint sankt sainte/avenue ave av avda avenida/road rd/boulevard blvd bd/
@@ -109,6 +114,12 @@ _LONG_FORMS = {
     "limited liability partnership": "llp",
     "public limited company": "plc",
     "gesellschaft mit beschrankter haftung": "gmbh",
+    "eingetragener kaufmann": "ek",
+    "societe anonyme": "sa",
+    "sociedad anonima": "sa",
+    "sociedad limitada": "sl",
+    "sp z o o": "spzoo",
+    "s r o": "sro",
 }
 
 _STREETS = ("strasse", "weg", "gasse", "allee", "platz")
@@ -135,6 +146,16 @@ _USUAL = {
 _UMLAUT = re.compile(r"(?<![aeiouyq])(?:([aou])e(?=[a-z])|(a)a)")
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "æ": "a", "œ": "o", "ł": "l", "đ": "d", "ð": "d"})
 
+_CYRILLIC = str.maketrans(
+    dict(zip("абвгдеёзийклмнопрстуфхыэіїєґј", "abvgdeeziiklmnoprstufhyeiiegj", strict=True))
+    | {"ж": "zh", "ц": "ts", "ч": "ch", "ш": "sh", "щ": "sch", "ю": "yu", "я": "ya"}
+    | {"ъ": "", "ь": ""}
+)
+"""Latin letters of Cyrillic ones, in which first names are listed."""
+_IS_CYRILLIC = re.compile("[\u0400-\u04ff]")
+_PATRONYMIC = re.compile(r"\w{3,}(?:ович|евич|овна|евна|ична)")
+"""A name after that of the father."""
+
 _FEMALE_ENDS = ("a", "ia", "ina", "ine", "ette", "elle", "le")
 """Ends of forms for women of the names of men."""
 
@@ -147,14 +168,14 @@ _TITLES = frozenset(
 """Words that say little about who it is, some of which stand for a missing name."""
 
 _LEGAL_FORMS = {words.split()[0]: words.split()[0] for words in _COMPANIES.split("/")}
-_LEGAL_FORMS |= {"corp": "inc", "co": "", "and": ""}
+_LEGAL_FORMS |= {"corp": "inc", "co": "", "and": "", "spzoo": "spzoo", "sro": "sro"}
 _BRANCHES = frozenset("holding holdings verwaltung verwaltungs beteiligung beteiligungs".split())
 """Words that tell companies of one owner apart."""
 
 _STREET_TYPES = frozenset(words.split()[0] for words in _ADDRESSES.split("/"))
 _HOUSE = re.compile(r"0*([0-9]{1,4})(?:st|nd|rd|th|[a-h])?")
 _DIGIT = re.compile(r"\d")
-_IN_OTHER_TEXTS = frozenset(("and", "kg"))
+_IN_OTHER_TEXTS = frozenset(("and", "kg", "ug", "ao"))
 """Legal forms that are words or units elsewhere."""
 
 _SAME = "", "", "", ""
@@ -224,7 +245,7 @@ def with_usual_words(text: str) -> str:
         if plain.endswith(f" {long}"):
             plain = plain.removesuffix(long) + form
     words = plain.split()
-    for n_letters in (3, 2):
+    for n_letters in (4, 3, 2):
         joined = "".join(words[-n_letters:])
         if len(words) > n_letters == len(joined) and joined in _USUAL:
             words[-n_letters:] = [joined]
@@ -236,8 +257,11 @@ def with_usual_words(text: str) -> str:
 
 @functools.lru_cache(maxsize=_CACHED)
 def _plain(text: str) -> str:
-    """Leave out accents, and write umlauts and other letters without their second letter."""
-    if not text.isascii():
+    """Leave out accents, and write umlauts and other letters without their second letter.
+
+    Cyrillic words stay: й and ё are letters of their own, not accented ones.
+    """
+    if not text.isascii() and not _IS_CYRILLIC.search(text):
         letters = unicodedata.normalize("NFKD", text.translate(_LETTERS))
         text = "".join(c for c in letters if not unicodedata.combining(c))
     return " ".join(word if word in _USUAL else _UMLAUT.sub(r"\1\2", word) for word in text.split())
@@ -317,6 +341,10 @@ def role_of_names(cells: Sequence[str]) -> str:
 @functools.lru_cache(maxsize=_CACHED)
 def _words_of_name(text: str) -> list[str]:
     words = _plain(text).split()
+    if len(words) == 3 and not text.isascii():
+        # "Roe Bob Son-of-Ben" and "Bob Son-of-Ben Roe": the given name is at an end without it.
+        words = [word for word in words if not _PATRONYMIC.fullmatch(word)] or words
+    words = [word.translate(_CYRILLIC) for word in words]
     if words[:2] == ["n", "a"]:
         words = words[2:]
     return [word for word in words if word not in _TITLES]
@@ -433,7 +461,7 @@ def _of_people(
         not any(
             word == other or (other not in own and _may_be_same(word, other)) for other in others
         )
-        and word not in _plain(more).split()
+        and word not in _plain(more).translate(_CYRILLIC).split()
         for word, own, others, more in (
             (given[0], names[0], names[1], elsewhere[1]),
             (given[1], names[1], names[0], elsewhere[0]),

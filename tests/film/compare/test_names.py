@@ -102,6 +102,9 @@ def test_columns_of_names_have_them_in_most_cells(cells, expected):
         (["Albert Road", "Victoria Street"], ""),
         (["Acme Ltd", "Globex Inc"], "company"),
         (["Bob", "Bob", "Mia", "Zroa", "Bbo"], "all"),
+        (["Степанов Пётр Сергеевич", "Попова Татьяна", "Зорин Ш. В."], "last"),
+        (["Пётр Сергеевич Степанов", "Татьяна Попова"], "first"),
+        (["ООО Ромашка", "АО Берёза"], "company"),
         (["", ""], ""),
     ],
 )
@@ -168,6 +171,9 @@ def difference(one: str, other: str, place: str, elsewhere: tuple[str, str] = ("
         ("John Roe", "John Roe Jr.", "first"),
         ("John Roe II", "John Roe III", "first"),
         ("Roe", "Roe Jr.", "family"),
+        ("Степанов Пётр Сергеевич", "Попов Татьяна Сергеевич", "last"),
+        ("Иванова Анна Петровна", "Иванова Мария Петровна", "last"),
+        ("Анна Иванова", "Ольга Иванова", "first"),
     ],
 )
 def test_other_people_differ_in_their_name(one, other, place):
@@ -261,6 +267,9 @@ def test_houses_of_one_street_differ_in_their_number(one, other, expected):
         ("Junior Analyst", "Analyst", "family"),
         ("Bob Roe", "Mike Roe", ""),
         ("12 Main St", "14 Main St", ""),
+        ("Степанов Пётр Сергеевич", "Степанов Петр", "last"),
+        ("Пётр Сергеевич Степанов", "Степанов П. С.", "last"),
+        ("Степанов Пётр", "Степанов Птёр", "last"),
     ],
 )
 def test_forms_of_one_name_are_no_difference(one, other, place):
@@ -276,6 +285,15 @@ def test_forms_of_one_name_are_no_difference(one, other, place):
         ("Meyer & Co KG", "Meyer und Co. KG", ""),
         ("Acme Ltd", "Acme", ""),
         ("Acme PLC", "Acme Public Limited Company", ""),
+        ("Acme S.A.", "Acme Sociedad Anónima", ""),
+        ("Acme S.A.R.L.", "Acme SARL", ""),
+        ("Acme S.A.R.L.", "Acme SAS", "company"),
+        ("Acme GmbH", "Acme GmbH & Co. KG", "company"),
+        ("Acme GmbH", "Acme e.K.", "company"),
+        ("Acme B.V.", "Acme V.O.F.", "company"),
+        ("ООО Ромашка", "АО Ромашка", "company"),
+        ("ООО Ромашка", "Ромашка", ""),
+        ("Acme sp. z o.o.", "Acme S.A.", "company"),
         ("Holding Acme", "Beta", ""),
     ],
 )
