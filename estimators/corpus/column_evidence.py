@@ -33,6 +33,9 @@ from film.compare import (
 )
 from film.text import normalize_text
 
+MOST_OF_ROLE = 1000
+"""Texts to which `role_of_texts` looks."""
+
 _MOST_STATES = 20
 """Number of different texts up to which a column may hold states or sources of records."""
 _OWN_VALUES = 0.9
@@ -111,7 +114,7 @@ class ColumnEvidence:
             # Misspelt names are rare, but most of the different ones.
             role = ""
             if kind == "text":
-                named = {cell: _as_name(cell, "first") for cell in written}
+                named = {cell: as_name(cell, "first") for cell in written}
                 role = role_of_names([named[cell] for cell in cells[place]])
             self._roles.append(role)
             self._are_names.append(
@@ -232,7 +235,7 @@ class ColumnEvidence:
             role = self._roles[number]
             if not role:
                 continue
-            written = [_as_name(cell, role) for cell in cells]
+            written = [as_name(cell, role) for cell in cells]
             both = [(written[a], written[b]) for a, b in pairs.tolist()]
             differ = np.array([name_difference(a, b, role) for a, b in both], dtype=object)
             found[:, number] = differ[pair_of]
@@ -266,7 +269,7 @@ class ColumnEvidence:
                 found[row][list(self.kinds)[number]] = "exchanged with another column"
                 continue
             a, b = (
-                _as_name(record.split(CELL_END)[self._places[number]], self._roles[number])
+                as_name(record.split(CELL_END)[self._places[number]], self._roles[number])
                 for record in both
             )
             elsewhere = normalize_text(both[0]), normalize_text(both[1])
@@ -323,7 +326,14 @@ class ColumnEvidence:
         )
 
 
-def _as_name(cell: str, role: str) -> str:
+def role_of_texts(texts: Sequence[str]) -> str:
+    """Return what most texts are: names of people or companies, addresses; empty if neither."""
+    some = texts[:: max(1, len(texts) // MOST_OF_ROLE)]
+    return role_of_names([as_name(text, "first") for text in some])
+
+
+def as_name(cell: str, role: str) -> str:
+    """Write a cell as `film.compare.name_difference` takes it."""
     # Columns of role "last" have the family name first in every cell.
     return comparable_cell(natural_order(cell) if role == "first" else cell, "text")
 

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import expit
 
-from estimators.corpus.column_evidence import ColumnEvidence, PairedCells, given_in_both
+from estimators.corpus.column_evidence import ColumnEvidence, PairedCells, as_name, given_in_both
 from estimators.corpus.corpus_index import HIGHEST_SIMILARITY
 from estimators.corpus.text_space import TextSpace
-from film.compare import DIFFERENCES, PAIR_FEATURES, WordRarity, pair_features
+from film.compare import (
+    DIFFERENCES,
+    PAIR_FEATURES,
+    WordRarity,
+    name_difference,
+    pair_features,
+)
 from film.judge import (
     ColumnWeights,
     chances_by_case,
@@ -104,7 +110,7 @@ class AgreementScores:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Add the evidence of columns to log-odds; the first pairs are those to learn from.
 
-        Returns the log-odds and how names and addresses differ, (n_pairs,), "" if in no such way.
+        Returns the log-odds, and how names and addresses differ in each column.
         """
         levels = self._evidence.levels(self._space, paired)
         differences = self._evidence.differences(paired)
@@ -123,10 +129,7 @@ class AgreementScores:
             texts_left = [kind == "text" for kind in self._evidence.kinds.values()]
             says_nothing &= (~says_nothing & texts_left).any()
             self.uninformative = tuple(names[says_nothing])
-        kinds = np.full(len(levels), "", dtype=object)
-        for what, (kind, _) in _APART.items():
-            kinds[(differences == what).any(axis=1)] = f"differs in {kind}"
-        return log_odds_with_columns(general, self.weights, levels) + apart, kinds
+        return log_odds_with_columns(general, self.weights, levels) + apart, differences
 
     def _learned(
         self, pairs: np.ndarray, levels: np.ndarray, general: np.ndarray, apart: np.ndarray | float
@@ -159,6 +162,14 @@ def _of_differences(differences: np.ndarray) -> np.ndarray:
     return np.sum([effect * (differences == what) for what, (_, effect) in _APART.items()], axis=0)
 
 
+def _with_differences(kinds: np.ndarray, differences: np.ndarray) -> np.ndarray:
+    """Replace the kinds of pairs whose names or addresses differ in a column."""
+    found = kinds.copy()
+    for what, (kind, _) in _APART.items():
+        found[(differences == what).any(axis=1)] = f"differs in {kind}"
+    return found
+
+
 class GeneralScores:
     """Score pairs within a table, given the cosines of pairs of neighbours.
 
@@ -175,6 +186,8 @@ class GeneralScores:
         new text does not depend on other new ones.
     columns : AgreementScores, optional
         Of the columns, if the texts are records.
+    role : str, default=""
+        What the texts are, from `role_of_texts`, if they are no records.
     """
 
     def __init__(
@@ -184,8 +197,10 @@ class GeneralScores:
         cosines: np.ndarray,
         one_sided: bool = False,
         columns: AgreementScores | None = None,
+        role: str = "",
     ) -> None:
         self.columns = columns
+        self._role = role
         self._rarity = rarity
         self._one_sided = one_sided
         self._pairs = pairs
@@ -233,8 +248,12 @@ class GeneralScores:
         odds, alone = general_log_odds(*parts, meanings), parts[0]
         kinds = pair_kinds(alone)
         if self.columns is not None and paired is not None:
-            odds, apart = self.columns.log_odds(pairs, paired, odds)
-            kinds = np.where(apart == "", kinds, apart)
+            odds, differences = self.columns.log_odds(pairs, paired, odds)
+            kinds = _with_differences(kinds, differences)
+        elif self._role:
+            differences = self._differences(texts)
+            odds += _of_differences(differences).ravel()
+            kinds = _with_differences(kinds, differences)
         # Which of many texts that share nothing is "nearest" is a matter of rounding.
         share_nothing = (cosines <= 0) & (alone[:, 0] <= 0)
         if meanings is not None:
@@ -251,5 +270,17 @@ class GeneralScores:
     ) -> tuple[float, np.ndarray]:
         """Return what `film.judge.general_effects` returns, and the effects of columns."""
         paired = None if self.columns is None else self.columns.paired(texts)
-        found = general_effects(*self.parts(pairs, texts, cosines, paired), meanings)
-        return found if self.columns is None else self.columns.effects(texts, *found)
+        start, found = general_effects(*self.parts(pairs, texts, cosines, paired), meanings)
+        if self.columns is not None:
+            return self.columns.effects(texts, start, found)
+        if self._role:
+            found[:, :1] += _of_differences(self._differences(texts))
+        return start, found
+
+    def _differences(self, texts: tuple[Sequence[str], Sequence[str]]) -> np.ndarray:
+        """Return how names or addresses differ, (n_pairs, 1)."""
+        found = np.full((len(texts[0]), 1), "", dtype=object)
+        for row, both in enumerate(zip(*texts, strict=True)):
+            first, second = (as_name(text, self._role) for text in both)
+            found[row] = name_difference(first, second, self._role)
+        return found

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators.corpus.column_evidence import ColumnEvidence
+from estimators.corpus.column_evidence import ColumnEvidence, role_of_texts
 from estimators.corpus.corpus_index import CorpusIndex
 from estimators.corpus.general_scores import AgreementScores, GeneralScores
 from estimators.corpus.growth import Scored, Wanted, distinct_pairs
@@ -104,7 +104,8 @@ class PairScores:
             near_cosines = cosines if same else self.index.similarities(near)[0]
             columns = self._agreement()
             self._n_scored = len(texts)
-            self._general = GeneralScores(rarity, near, near_cosines, columns=columns)
+            of = {"columns": columns, "role": "" if columns else role_of_texts(texts)}
+            self._general = GeneralScores(rarity, near, near_cosines, **of)
             self._answers = None
             if columns is not None:
                 known = near, _spelt(near, texts, texts), near_cosines, self.index.meanings(near)
@@ -335,9 +336,9 @@ class PairScores:
                 else:
                     if general is None:
                         one_sided = not self.index.both_ways
-                        general = GeneralScores(
-                            rarity, points, scores, one_sided=one_sided, columns=columns
-                        )
+                        role = "" if columns else role_of_texts(self.index.texts)
+                        of = {"one_sided": one_sided, "columns": columns, "role": role}
+                        general = GeneralScores(rarity, points, scores, **of)
                     scores, kind = general.answers(points, spelt, scores, asked.meanings(pairs))
             if self.probabilities is not None:
                 with progress_bar(verbose, "DuplicateFinder") as progress:

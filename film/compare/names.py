@@ -173,6 +173,7 @@ _BRANCHES = frozenset("holding holdings verwaltung verwaltungs beteiligung betei
 """Words that tell companies of one owner apart."""
 
 _STREET_TYPES = frozenset(words.split()[0] for words in _ADDRESSES.split("/"))
+_ROOMS = frozenset(("apartment", "suite", "floor"))
 _HOUSE = re.compile(r"0*([0-9]{1,4})(?:st|nd|rd|th|[a-h])?")
 _DIGIT = re.compile(r"\d")
 _IN_OTHER_TEXTS = frozenset(("and", "kg", "ug", "ao"))
@@ -371,7 +372,8 @@ def name_difference(
         misspelling of a name. If the family name of one is in the place of the given name of the
         other, the other one is read in reversed order. Also if only one is a Jr, II or III.
         "company" if legal forms differ, or only one is a holding or the like. "number" if house
-        numbers in one street differ. Companies and addresses of over six words are not compared.
+        numbers in one street differ, "name" if streets with one house number do. Companies and
+        addresses of over six words are not compared.
 
     Examples
     --------
@@ -423,9 +425,28 @@ def _difference(first: str, second: str, role: str, elsewhere: tuple[str, str]) 
         " ".join(sorted(word for word in words if len(word) < 5 and word.isdigit()))
         for words in only
     ]
-    if not all(numbers) or not any(shared):
+    if all(numbers):
+        return ("number", "other house numbers", *numbers) if any(shared) else _SAME
+    streets = [_street(text.split()) for text in (first, second)]
+    is_one_house = any(word.isdigit() for word in found[0] & found[1])
+    if not is_one_house or not all(streets) or _is_spelt_alike(*streets):
         return _SAME
-    return "number", "other house numbers", numbers[0], numbers[1]
+    return "name", "other streets", *map(str.capitalize, streets)
+
+
+def _street(words: list[str]) -> str:
+    """Return the word that names the street of an address: "main" of "12 main st"."""
+    for before, word in zip(reversed(words[:-1]), reversed(words[1:]), strict=True):
+        usual = _USUAL.get(word, word)
+        if _is_street(usual) and usual not in _ROOMS:
+            name = before if usual in _STREET_TYPES else word
+            return name if name.isalpha() and len(name) > 2 else ""
+    return ""
+
+
+def _is_spelt_alike(one: str, other: str) -> bool:
+    shorter, longer = sorted((one, other), key=len)
+    return longer.startswith(shorter) or 2 * OSA.distance(one, other) <= len(longer)
 
 
 def _house(word: str) -> str:

@@ -210,3 +210,25 @@ def test_people_without_duplicates_have_none_and_no_column_is_left_out():
     finder = DuplicateFinder().fit(pd.DataFrame(rows))
     assert finder.left_out_ == ()
     assert len(finder.find()) < 3
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        ([f"{first} {name}" for name in FAMILY.split() for first in ("Anna", "Peter")], "name"),
+        ([f"{name} {form}" for name in FAMILY.split() for form in ("GmbH", "OHG")], "name"),
+        ([f"{n} {name} St" for name in FAMILY.split() for n in (12, 14)], "number"),
+        ([f"{n} {name} St" for n in range(7) for name in ("Elm", "Pine")], "name"),
+    ],
+)
+def test_names_and_addresses_in_one_column_differ_as_in_records(texts, kind):
+    finder = DuplicateFinder().fit([*texts, "Acme"])
+    pairs = [(n, n + 1) for n in range(0, len(texts), 2)]
+    scores, kinds = finder.score_pairs(pairs)
+    assert set(kinds.tolist()) == {f"differs in {kind}"}
+    for explained, score in zip(finder.explain(pairs), scores, strict=True):
+        total = logit(explained.start) + sum(explained.effects.values())
+        assert total == pytest.approx(logit(score))
+    new = DuplicateFinder().fit(texts[1::2]).match(texts[::2], threshold=1e-6)
+    found = dict(zip(map(tuple, new.pairs.tolist()), new.kind.tolist(), strict=True))
+    assert {found[n, n] for n in range(len(pairs)) if (n, n) in found} == set(kinds)

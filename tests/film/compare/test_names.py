@@ -199,6 +199,7 @@ def test_other_people_differ_in_their_name(one, other, place):
         ),
         ("12 Elm St", "14b Elm Street", "address", ("", ""), "other house numbers: 12 / 14"),
         ("12 Elm St", "12 Elm Street", "address", ("", ""), ""),
+        ("12 Elm St", "12 Oak Road", "address", ("", ""), "other streets: Elm / Oak"),
     ],
 )
 def test_the_reason_names_the_words_that_decide(one, other, place, elsewhere, expected):
