@@ -152,26 +152,28 @@ def join_words(texts: list[list[str]], rarity: WordRarity) -> list[list[str]]:
     joined: list[list[str]] = []
     for tokens in texts:
         bare, sizes = tokens, (2,)
-        if any(token[0] == "#" for token in tokens):
+        if [token for token in tokens if token[0] == "#"]:
             bare, sizes = [token.removeprefix("#") for token in tokens], (3, 2)
         out = tokens
         for size in sizes:
-            whole = map(operator.add, bare, bare[1:])
-            if vocabulary.isdisjoint(whole if size == 2 else map(operator.add, whole, bare[2:])):
+            whole = [*map(operator.add, bare, bare[1:])]
+            if size == 3:
+                whole = [*map(operator.add, whole, bare[2:])]
+            if vocabulary.isdisjoint(whole):
                 continue
-            out = out.copy()
-            for place in range(len(bare) - size, -1, -1):
-                parts = tokens[place : place + size]
-                both = "".join(bare[place : place + size])
-                is_code = bare is not tokens and not both.isalpha()
-                if both not in vocabulary or both.isdecimal():
+            for place in range(len(whole) - 1, -1, -1):
+                both = whole[place]
+                if both not in counts:
                     continue
-                if len(both) < (3 if is_code else 5):
+                parts = tokens[place : place + size]
+                is_code = bare is not tokens and not both.isalpha()
+                if both.isdecimal() or len(both) < (3 if is_code else 5):
                     continue
                 if parts[0] in ("a", "i") and not is_code:
                     continue
-                is_usual = min(counts[word] for word in parts) <= MOST_APART * counts[both]
+                is_usual = min([counts[word] for word in parts]) <= MOST_APART * counts[both]
                 if is_usual and out[place : place + size] == parts:
+                    out = out.copy() if out is tokens else out
                     out[place : place + size] = [both]
         joined.append(out)
     return joined
