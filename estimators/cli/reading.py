@@ -237,8 +237,8 @@ class LabelledPairs(NamedTuple):
         """Raise if all labels are the same."""
         if self.y.min() == self.y.max():
             raise Failure(
-                f"{self.table.source}: all {len(self.y)} labels in column {self.column!r} are "
-                f"{self.y[0]}; {what} needs duplicates and others"
+                f"{self.table.source}: each label in column {self.column!r} is {self.y[0]} (rows: "
+                f"{len(self.y)}); {what} needs duplicates and others"
             )
 
 

@@ -15,7 +15,7 @@ _DUPLICATE = frozenset(
     "similar alike equal equivalent identical paraphrase positive pos related linked".split()
 )
 _OTHER = frozenset(
-    "0 0.0 false f no n different differ distinct other others unique negative neg".split()
+    "0 0.0 -1 -1.0 false f no n different differ distinct other others unique negative neg".split()
 )
 _NEGATED = re.compile(r"(?:not|non|no|un|dis|mis)(.+)")
 
@@ -29,7 +29,9 @@ def is_duplicate_label(label: Any) -> bool | None:
     >>> [is_duplicate_label(word) for word in ("Match", "non-match", "not_duplicate", "gleich")]
     [True, False, False, None]
     """
-    word = re.sub(r"[\s_-]+", "", str(label).casefold())
+    word = str(label).casefold().strip()
+    if word not in _OTHER:
+        word = re.sub(r"[\s_-]+", "", word)
     if word in _DUPLICATE or word in _OTHER:
         return word in _DUPLICATE
     negated = _NEGATED.fullmatch(word)

@@ -325,9 +325,9 @@ class DuplicateClassifier(TwoLabels, ClassifierMixin, BaseEstimator):
         most = problem.most_folds()
         if most < 2 and features is not None:
             warnings.warn(
-                f"{labels.sum()} duplicates and {(labels == 0).sum()} other pairs are too few to "
-                "fit members: the general formula decides; label at least two of each that share "
-                "no question",
+                f"too few pairs to fit members (duplicates: {labels.sum()}, others: "
+                f"{(labels == 0).sum()}): the general formula decides; label at least two of each "
+                "that share no question",
                 UserWarning,
                 stacklevel=2,
             )

@@ -149,6 +149,7 @@ def test_a_metric_of_tokens_learns_from_any_words():
         (["equivalent", "not_equivalent"], "equivalent"),
         (["different", "not different"], "not different"),
         (["0", "1"], "1"),
+        (["-1", "1"], "1"),
         ([-1, 1], 1),
         ([1.0, 2.0], 2.0),
         ([False, True], True),

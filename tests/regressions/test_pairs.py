@@ -465,14 +465,14 @@ def test_17_duplicates_are_found_with_a_precision(shelf):
     wanted = model.threshold_for(0.4)
     ran = run("duplicates", texts, "--model", shelf / "model.skops", "--precision", 0.4)
     assert ran.code == 0, ran.err
-    assert f"probabilities above {wanted:.6g} have precision 0.4" in ran.err
+    assert f"from {wanted:.6g} on, probabilities have a precision of at least 0.4" in ran.err
     plain = run("duplicates", texts, "-m", shelf / "model.skops", "--threshold", repr(wanted))
     assert ran.out == plain.out
     arguments = ["duplicates", texts, "-m", shelf / "model.skops", "--precision", 0.4, "--prior"]
     assert f"{model.threshold_for(0.4, prior=0.5):.6g}" in run(*arguments, 0.5).err
     estimated = run(*arguments, "estimate")
     assert estimated.code == 0, estimated.err
-    assert "have precision 0.4" in estimated.err
+    assert "a precision of at least 0.4" in estimated.err
 
 
 def test_17_a_precision_needs_a_model_and_no_other_limit(shelf):

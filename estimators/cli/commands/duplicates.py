@@ -381,8 +381,8 @@ def _threshold_for(precision: Any, classifier: Any, prior: float | None) -> floa
     threshold = classifier.threshold_for(precision, prior=prior)
     share = classifier.prior_ if prior is None else prior
     note(
-        f"probabilities above {threshold:.6g} have precision {precision:g} with 95 % "
-        "confidence, if the "
+        f"from {threshold:.6g} on, probabilities have a precision of at least {precision:g}, with "
+        "95 % confidence, if the "
         f"pairs resemble the training pairs and {share:.2%} of them are duplicates"
     )
     return threshold

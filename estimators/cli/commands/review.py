@@ -37,7 +37,9 @@ _SHOWN_CHARACTERS = 1000
 _CHOICES = "y (same), n (different), s (skip: can't tell), u (undo the last answer) or q (quit)"
 REASONS = ("words", "number", "name", "date", "place", "meaning")
 """Reasons by key for texts; those of records are their columns."""
-_ANSWER = re.compile(r"\s*([ynsuq])[^\W\d_]*[\W_]*(.*?)\s*", re.IGNORECASE)
+_ANSWER = re.compile(
+    r"\s*(y(?:es)?|no?|s(?:kip)?|u(?:ndo)?|q(?:uit)?)(?![^\W\d_])[\W_]*(.*?)\s*", re.IGNORECASE
+)
 
 
 @options.command(
@@ -132,7 +134,7 @@ def review(given: Any) -> None:
     fit = _Fit(given.model, candidates, given.seed)
     note(_kept(answers))
     n = given.n or N_QUESTIONS
-    note(f"{n} questions: {_CHOICES}")
+    note(f"{counted(n, 'question')}: {_CHOICES}")
     keys = ", ".join(f"{key} {name}" for key, name in enumerate(reasons, 1))
     note(f"a reason may follow, by key or in words, such as n2: {keys}")
     _Dialogue(answers, candidates, asks, fit, threshold, precision, reasons).run(n)
@@ -231,10 +233,11 @@ class _Dialogue:
                 click.echo(f"answer {_CHOICES}", err=True)
                 continue
             reason = read[2]
+            answer = read[1][0].lower()
             if not reason.isdecimal():
-                return read[1].lower(), reason
+                return answer, reason
             if 1 <= int(reason) <= len(self.reasons):
-                return read[1].lower(), self.reasons[int(reason) - 1]
+                return answer, self.reasons[int(reason) - 1]
             click.echo(f"reasons have the keys 1 to {len(self.reasons)}", err=True)
 
     def _keep(self, pair: np.ndarray, answer: str, reason: str) -> None:

@@ -34,7 +34,7 @@ from estimators.cli.general import (
     "--threshold",
     type=options.SHARE,
     default=0.5,
-    help="A pair is a duplicate if its score is above this.",
+    help="A pair is a duplicate from this score on.",
 )
 @click.option(
     "--as",
@@ -90,6 +90,6 @@ def score(given: Any) -> None:
                 classifier, texts, general=general, advance=advance
             ).tolist()
         last = familiar.round(4).tolist()
-    columns = scores, [int(p > given.threshold) for p in scores], last
+    columns = scores, [int(p >= given.threshold) for p in scores], last
     rows = ([*row, *cells] for row, *cells in zip(table.rows, *columns, strict=True))
     writing.write_result(given.out, given.form, [*table.columns, *added], rows, like=table)

@@ -160,7 +160,7 @@ ODD = [
     ("train train.csv -m m.skops --label similar", "'similar'"),
     ("train train.csv -m train.csv", "would overwrite"),
     ("train - -m m.skops --corpus -", "only one input"),
-    ("train zero.csv -m m.skops", "all 2 labels in column 'is_duplicate' are 0"),
+    ("train zero.csv -m m.skops", "each label in column 'is_duplicate' is 0"),
     ("train words.csv -m m.skops", "neither 0 nor 1"),
     ("duplicates texts.csv", "id '1' twice, lines 2, 3"),
     ("duplicates noid.csv", "a row without an id, line 3"),

@@ -83,6 +83,14 @@ def test_undo_reaches_back_over_a_batch(shelf, tmp_path):
     assert [label for _, label in answered(labels)] == ["0"] * 9 + ["1", "0"]
 
 
+def test_other_words_are_no_answers(shelf, tmp_path):
+    labels = tmp_path / "labels.csv"
+    stdin = "yes\nunsure\nnot sure\nsame\nquite alike\nNo: other year\nskip\n"
+    ran = run("review", shelf / "dev.csv", "--labels", labels, "-n", 3, stdin=stdin)
+    assert [label for _, label in answered(labels)] == ["1", "0", ""]
+    assert ran.err.count("answer y (same)") == 4
+
+
 def test_answers_written_by_hand_are_understood(shelf, tmp_path):
     rows = [
         [*row[1:3], label]

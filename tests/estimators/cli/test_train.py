@@ -113,9 +113,9 @@ def test_labels_as_other_programs_write_them(shelf, tmp_path, words, said):
     ("rows", "expected"),
     [
         ([["a b", "c", "2"], ["d", "e", "1"]], "'2', line 2"),
-        ([["a b", "c", "1"], ["d", "e", "1"]], "all 2 labels in column 'label' are 1"),
+        ([["a b", "c", "1"], ["d", "e", "1"]], "each label in column 'label' is 1"),
         ([["a b", "c", ""], ["d", "e", " "]], "no cell of column 'label'"),
-        ([["a b", "c", "1"]], "all 1 labels"),
+        ([["a b", "c", "1"]], "each label"),
         ([["a b", "c", "1"], ["a b", "e", "0"]], "even two folds are too many: give more pairs"),
         ([["", "", "1"], ["?", "!", "0"], [".", "", "1"], [";", "", "0"]], "--folds 5"),
         ([["a", "b", "1"], ["c", "d", "0"], ["e", "f", "0"]], "--folds 5"),

@@ -137,7 +137,7 @@ def test_a_handful_of_labels_is_fitted_and_without_members_the_formula_decides()
             warnings.simplefilter("always")
             few = fast_duplicates(d=4, rank=10).fit(pairs[rows], y[rows])
         assert 0.1 <= few._general.share <= 0.9 if few.members_ else few._general.share == 1
-        assert any("too few to fit members" in str(each.message) for each in told) == (
+        assert any("too few pairs to fit members" in str(each.message) for each in told) == (
             len(few.members_) == 0
         )
         assert (len(few.members_) == 0) == (rows[1] == other[0])
