@@ -48,6 +48,9 @@ MISSING = -1.0
 MOST_KNOWN = 20_000
 """Number of known records of a side among which partners are sought."""
 
+ONE_TABLE = 0.05
+"""Share of the records of a side that the other side also has, from which on both are one table."""
+
 
 @savable
 class RecordFeatures(TransformerMixin, BaseEstimator):
@@ -87,8 +90,9 @@ class RecordFeatures(TransformerMixin, BaseEstimator):
     (`film.compare.partner_features`), which show whether each record is the best partner of the
     other. Known records are those of `fit`, at most 20,000 of each side, so the features of a pair
     do not depend on other pairs in the same call. Partners of a first record are sought among the
-    second records. If the records come from two tables, pass the tables in the same order as in
-    `fit`.
+    second records, so pass two tables in the same order as in `fit`. If at least a twentieth of the
+    records of one side are also on the other, all come from one table: then partners are sought
+    among all records, and either record may be the first.
 
     O(n · k) similarities for n distinct records in pairs and k known records.
 
@@ -152,7 +156,11 @@ class RecordFeatures(TransformerMixin, BaseEstimator):
         cells = _cells(texts.ravel().tolist(), len(columns))
         values = {name: [row[place] for row in cells] for place, name in enumerate(columns)}
         kinds = checked_kinds(values, self.kinds or {}, "kinds")
-        known = [_known(texts[:, side]) for side in (0, 1)]
+        sides = [set(texts[:, side]) for side in (0, 1)]
+        self._one_table = len(sides[0] & sides[1]) >= ONE_TABLE * min(map(len, sides))
+        if self._one_table:
+            sides = [sides[0] | sides[1]] * 2
+        known = [_known(side) for side in sides]
         spoken = sorted({normalize_text(text) for side in known for text in side} - {""})
         if not spoken:
             raise ValueError("the records hold no word at all; give columns with values")
@@ -222,9 +230,10 @@ class RecordFeatures(TransformerMixin, BaseEstimator):
         blocks += [pair_cosines(rows, codes) for rows in points]
         blocks.append(leftover_features(*of_pairs(spoken), rarity))
         names = fingerprints(texts).astype(np.int64)
+        one_table = getattr(self, "_one_table", False)
         for number, rows in enumerate(points, start=1):
             sides = [
-                partner_features(rows, asked, known[number], names, known[0])
+                partner_features(rows, asked, known[number], names, known[0], one_table=one_table)
                 for asked, known in zip((codes, codes[:, ::-1]), self._known[::-1], strict=True)
             ]
             ranks, margins = (np.column_stack([side[:, of] for side in sides]) for of in (0, 1))
@@ -285,7 +294,7 @@ def _cells(texts: list[str], n_columns: int) -> list[list[str]]:
     return cells
 
 
-def _known(texts: np.ndarray) -> list[str]:
-    """Return the distinct records of a side, evenly thinned out."""
-    found = sorted(set(texts.flat))
+def _known(side: set[str]) -> list[str]:
+    """Return the records of a side, evenly thinned out."""
+    found = sorted(side)
     return found[:: -(-len(found) // MOST_KNOWN)]

@@ -19,6 +19,8 @@ def partner_features(
     known: Any,
     names: NDArray[np.int64],
     known_names: NDArray[np.int64],
+    *,
+    one_table: bool = False,
 ) -> NDArray[np.float64]:
     """Compare a pair with all pairs of its first record and a known second record.
 
@@ -32,6 +34,8 @@ def partner_features(
         Unit vectors of the known records that could be the second one.
     names : ndarray of int, shape (n_records,)
         Number that equal records share, also with ``known_names``, (n_known,).
+    one_table : bool, default=False
+        Whether the first record may be a known one too, which is then none of the others.
 
     Returns
     -------
@@ -57,7 +61,8 @@ def partner_features(
     found = np.empty((len(pairs), 2))
     cosines = np.asarray(points[pairs[:, 0]].multiply(points[pairs[:, 1]]).sum(axis=1)).ravel()
     place = {name: row for row, name in enumerate(known_names.tolist())}
-    own = np.array([place.get(names[row], -1) for row in pairs[:, 1].tolist()], dtype=np.intp)
+    own = np.array([place.get(name, -1) for name in names[pairs].ravel().tolist()], dtype=np.intp)
+    own = own.reshape(pairs.shape)[:, 0 if one_table else 1 :]
     asked, query = np.unique(pairs[:, 0], return_inverse=True)
     order = np.argsort(query, kind="stable")
     step = max(1, _BLOCK_CELLS // max(1, known.shape[0]))
@@ -67,8 +72,9 @@ def partner_features(
         near = (points[asked[start : start + step]] @ transposed).toarray()
         for some in np.array_split(rows, max(1, len(rows) // max(1, step))):
             others = near[query[some] - start]
-            is_known = np.flatnonzero(own[some] >= 0)
-            others[is_known, own[some][is_known]] = -1.0
+            for side in own[some].T:
+                is_known = np.flatnonzero(side >= 0)
+                others[is_known, side[is_known]] = -1.0
             closer = (others > cosines[some, None] + 1e-9).sum(axis=1)
             found[some, 0] = np.log1p(closer)
             found[some, 1] = cosines[some] - others.max(axis=1, initial=0.0)

@@ -90,6 +90,19 @@ def test_swapping_both_tables_changes_nothing_but_the_names_of_sides():
     )
 
 
+def test_either_record_of_one_table_may_be_the_first():
+    both = record_pairs(TRAIN)
+    table = pd.DataFrame(np.vstack([both.left, both.right]), columns=list(both.columns))
+    rows = np.random.default_rng(0).integers(len(table), size=(2, 300))
+    left, right = (table.iloc[of] for of in rows)
+    features = RecordFeatures().fit(RecordPairs(left, right))
+    np.testing.assert_allclose(
+        features.transform(RecordPairs(right, left)),
+        features.transform(RecordPairs(left, right)),
+        atol=1e-6,
+    )
+
+
 def test_points_are_compared_by_km():
     ends = {"place": ["48.137, 11.575"] * 3}, {"place": ["48.401, 9.988", "", "48.137, 11.575"]}
     features = RecordFeatures().fit(RecordPairs(*ends))

@@ -103,7 +103,8 @@ def test_what_is_left_over_weighs_by_rarity():
     )
 
 
-def test_the_best_partner_equals_a_loop_over_all_known_records():
+@pytest.mark.parametrize("one_table", [False, True])
+def test_the_best_partner_equals_a_loop_over_all_known_records(one_table):
     rng = np.random.default_rng(0)
     points = rng.random((30, 8)) * (rng.random((30, 8)) < 0.5) + 1e-3
     points /= np.linalg.norm(points, axis=1, keepdims=True)
@@ -111,10 +112,12 @@ def test_the_best_partner_equals_a_loop_over_all_known_records():
     known = np.arange(5, 25)
     pairs = rng.integers(0, 30, (60, 2))
     rows = sp.csr_array(points)
-    found = partner_features(rows, pairs, rows[known], names, names[known])
+    given = rows[known], names, names[known]
+    found = partner_features(rows, pairs, *given, one_table=one_table)
     for (a, b), (rank, margin) in zip(pairs.tolist(), found.tolist(), strict=True):
         mine = points[a] @ points[b]
-        others = [points[a] @ points[c] for c in known.tolist() if c != b]
+        left_out = (a, b) if one_table else (b,)
+        others = [points[a] @ points[c] for c in known.tolist() if c not in left_out]
         assert rank == pytest.approx(np.log1p(sum(other > mine + 1e-9 for other in others)))
         assert margin == pytest.approx(mine - max(others))
 
