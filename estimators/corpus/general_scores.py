@@ -279,8 +279,8 @@ class GeneralScores:
 
     def _differences(self, texts: tuple[Sequence[str], Sequence[str]]) -> np.ndarray:
         """Return how names or addresses differ, (n_pairs, 1)."""
-        found = np.full((len(texts[0]), 1), "", dtype=object)
-        for row, both in enumerate(zip(*texts, strict=True)):
-            first, second = (as_name(text, self._role) for text in both)
-            found[row] = name_difference(first, second, self._role)
+        names = {text: as_name(text, self._role) for text in {*texts[0], *texts[1]}}
+        found = np.empty((len(texts[0]), 1), dtype=object)
+        for row, (first, second) in enumerate(zip(*texts, strict=True)):
+            found[row] = name_difference(names[first], names[second], self._role)
         return found

@@ -275,7 +275,7 @@ def duplicates(given: Any) -> None:
             result = pair_table(found)
         elif to_groups or given.keep is not None:
             if given.golden or given.keep:
-                constraints["apart"] = _kept_apart(finder, threshold, given.merge_differing)
+                constraints["apart"] = _kept_apart(finder, threshold, must, given.merge_differing)
             found = finder.groups(threshold, linkage=linkage, **constraints)
             result = group_table(found, rows, carried)
             if sort_by is not None:
@@ -336,13 +336,19 @@ def duplicates(given: Any) -> None:
         raise kept_elsewhere
 
 
-def _kept_apart(finder: Any, threshold: float | None, merge_differing: bool) -> str | None:
+def _kept_apart(
+    finder: Any, threshold: float | None, must: list[Any], merge_differing: bool
+) -> str | None:
     """Say which pairs are not merged, and return the argument for `DuplicateFinder.groups`.
 
-    Similar rows stay if no threshold is given and the scores say little about precision.
+    Pairs of ``must`` are merged. Similar rows stay if no threshold is given and the scores say
+    little about precision.
     """
     found = finder.find(threshold=threshold)
-    kinds = found.kind[found.scores >= found.threshold].astype(str)
+    linked = {frozenset(pair) for pair in must}
+    listed = found.scores >= found.threshold
+    listed &= np.array([frozenset(pair) not in linked for pair in found.ids.tolist()], dtype=bool)
+    kinds = found.kind[listed].astype(str)
     n_differing = np.char.startswith(kinds, "differs").sum()
     if n_differing and not merge_differing:
         note(

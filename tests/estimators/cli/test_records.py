@@ -50,7 +50,7 @@ def test_a_saved_model_scores_records_in_any_order_of_columns(place):
 
 def test_a_model_of_few_labels_scores_many_pairs_as_one_table(place, tmp_path, monkeypatch):
     monkeypatch.setattr(pairs, "FEWEST_IN_TABLE", 200)
-    test, y = products(200, seed=1)
+    test, y = products(200, seed=4)
     test.assign(label=y).to_csv(tmp_path / "many.csv", index=False)
     model = load_model(place / "m.film")
     cells = [test[[f"{side}_{name}" for name in model.columns_]] for side in ("left", "right")]
@@ -61,7 +61,7 @@ def test_a_model_of_few_labels_scores_many_pairs_as_one_table(place, tmp_path, m
     general = finder.score_pairs(zip(rows[::2], rows[1::2], strict=True))[0]
     alone = model.predict_proba(test)[:, 1]
     expected = model.predict_proba(test, general=general)[:, 1]
-    assert np.abs(expected - alone).max() > 0.01
+    assert np.abs(expected - alone).max() > 0.05
     scored = run("score", tmp_path / "many.csv", "-m", place / "m.film")
     p = [float(row["probability"]) for row in scored.rows]
     np.testing.assert_allclose(p, expected, atol=1e-6)
